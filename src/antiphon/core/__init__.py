@@ -1,0 +1,1 @@
+"""What every stage shares: errors, the clock, the four flowing values and the stamps of a turn."""

@@ -1,0 +1,41 @@
+"""Every error that Antiphon raises on purpose; the branch says who is to blame, `retryable` what to do.
+
+    AntiphonError
+      CallerError    what was asked for is wrong: a setting, a file, a name
+      PeerError      another program failed us: a package index, a language model's server
+      EngineError    a model failed on one piece of work; the session lives on
+      MachineError   this machine lacks something: space, an instruction set, a right
+
+A message says what happened and the value seen; `hint` says what to do. Neither ever holds a caller's speech.
+"""
+
+from __future__ import annotations
+
+
+class AntiphonError(Exception):
+    """The root; catch it to catch all of ours and nothing else."""
+
+    def __init__(self, message: str, *, hint: str = "", retryable: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.retryable = retryable
+
+    def __str__(self) -> str:
+        return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
+
+
+class CallerError(AntiphonError):
+    """The request is wrong, and only who sent it can mend it."""
+
+
+class PeerError(AntiphonError):
+    """Another program did not do its part."""
+
+
+class EngineError(AntiphonError):
+    """A model failed on one piece of work."""
+
+
+class MachineError(AntiphonError):
+    """This machine lacks what the work needs."""

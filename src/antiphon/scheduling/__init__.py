@@ -1,0 +1,1 @@
+"""Where computing happens: engine calls run on lanes, never on the event loop."""

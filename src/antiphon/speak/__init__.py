@@ -1,0 +1,1 @@
+"""Reply text in, paced sound out: synthesis and playout."""

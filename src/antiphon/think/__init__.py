@@ -1,0 +1,1 @@
+"""Words in, reply text out: language models, and the chunks that their text is spoken in."""
