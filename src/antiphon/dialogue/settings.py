@@ -17,6 +17,9 @@ class TurnSettings:
 
     shortest_wait_ms: int = 100  # silence that a turn's end takes at least, however sure we are
     longest_wait_ms: int = 1200  # silence after which a turn is over, however unfinished it sounds
+    pause_ms: int = 350  # the mean length of a pause inside a turn
+    cut_in_risk: float = 0.04  # the risk of answering into a hesitation that each turn may take, 0 to 1
+    hop_ms: int = 600  # how often to look at what the caller has said while they speak
     longest_turn_s: int = 120  # a turn is answered after this much speech, finished or not
     stalled_ms: int = 500  # no sound at all for this long counts as a pause: the microphone went away
     interrupt_ms: int = 250  # voice over our reply for this long takes the turn back
@@ -24,12 +27,15 @@ class TurnSettings:
     def __post_init__(self) -> None:
         check_range("shortest_wait_ms", self.shortest_wait_ms, 0, 10_000)
         check_range("longest_wait_ms", self.longest_wait_ms, self.shortest_wait_ms, 60_000)
+        check_range("pause_ms", self.pause_ms, 10, 10_000)
+        check_range("cut_in_risk", self.cut_in_risk, 0.0001, 1.0)
+        check_range("hop_ms", self.hop_ms, 100, 10_000)
         check_range("longest_turn_s", self.longest_turn_s, 1, 3600)
         check_range("stalled_ms", self.stalled_ms, 100, 60_000)
         check_range("interrupt_ms", self.interrupt_ms, 32, 10_000)
 
 
-def check_range(name: str, value: int, lowest: int, highest: int) -> None:
-    """Raises CallerError unless `lowest <= value <= highest`."""
+def check_range(name: str, value: float, lowest: float, highest: float) -> None:
+    """Raises CallerError unless `lowest <= value <= highest`; a NaN is never in range."""
     if not lowest <= value <= highest:
         raise CallerError(f"{name} is {value}", hint=f"use a value from {lowest} to {highest}")

@@ -1,0 +1,145 @@
+"""What can happen to a conversation, as facts. Each says when it became known; nothing else knows the time.
+
+Units: `at_ns` and `ended_ns` are ns of the monotonic clock, positions are samples at HEARING_RATE_HZ since the
+caller's stream opened. `turn` and `draft` are the numbers that the dialogue gave out in its commands: a result that
+names an old one is stale and changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from antiphon.core.flow import Transcript
+
+
+class Timer(StrEnum):
+    """The waits of a conversation. Each kind runs at most once at a time; setting it again replaces it."""
+
+    HOP = "hop"  # time to look at what the caller has said so far
+    CONFIRM = "confirm"  # the silence has lasted long enough
+    LONGEST_TURN = "longest_turn"  # the caller has spoken for as long as a turn may last
+    INTERRUPT = "interrupt"  # the voice over our reply has lasted long enough to mean it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoiceStarted:
+    """The caller began to speak, or went on after a pause."""
+
+    at_ns: int
+    start_samples: int  # where the speech began, run-up included
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoiceStopped:
+    """The caller has been silent for a few frames."""
+
+    at_ns: int
+    end_samples: int  # just after the last speech sample
+    ended_ns: int  # when that sample was captured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputStalled:
+    """No sound at all has come for a while; the stream may go on later."""
+
+    at_ns: int
+    end_samples: int
+    ended_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputEnded:
+    """No sound will come any more."""
+
+    at_ns: int
+    end_samples: int
+    ended_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranscriptGrew:
+    """What the turn seems to say, while the caller is still speaking."""
+
+    at_ns: int
+    turn: int
+    transcript: Transcript
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftTranscribed:
+    """What the turn says up to the pause that the draft began in."""
+
+    at_ns: int
+    draft: int
+    transcript: Transcript
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProsodyJudged:
+    """How finished the voice sounded at the pause, 0 to 1."""
+
+    at_ns: int
+    draft: int
+    probability: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndMassMeasured:
+    """The probability that the language model gives to a sentence end after the words, 0 to 1."""
+
+    at_ns: int
+    draft: int
+    mass: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftVoiced:
+    """The draft's first sound is ready to be played."""
+
+    at_ns: int
+    draft: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftFailed:
+    """Nothing will come of the draft: an engine failed, or there was nothing to say."""
+
+    at_ns: int
+    draft: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyEnded:
+    """The reply will not sound any more: all of it was played, it was stopped, or it failed on the way."""
+
+    at_ns: int
+    draft: int
+    heard: str  # the part of its text that was heard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimerFired:
+    """A wait is over."""
+
+    at_ns: int
+    timer: Timer
+    generation: int  # what the timer was set for: a turn or a draft
+
+
+Stimulus: TypeAlias = (
+    VoiceStarted
+    | VoiceStopped
+    | InputStalled
+    | InputEnded
+    | TranscriptGrew
+    | DraftTranscribed
+    | ProsodyJudged
+    | EndMassMeasured
+    | DraftVoiced
+    | DraftFailed
+    | ReplyEnded
+    | TimerFired
+)

@@ -1,0 +1,125 @@
+"""Is the turn over? Evidence in, a calibrated posterior out, and from that the silence to wait for.
+
+The posterior is a logistic regression per set of evidence at hand: words are always there, the language model's end
+mass and the prosody judge may be missing or late. A missing feature is not a zero: each subset has a fit of its own.
+
+The wait follows from what a cut-in costs. If the turn is not over, the pause lasts longer than w with probability
+exp(-w / pause_ms); so the risk of speaking into it after w is (1 - p) exp(-w / pause_ms). The wait is the shortest w
+that keeps this risk at or below `cut_in_risk`:
+
+    w = pause_ms * ln((1 - p) / cut_in_risk)        within [shortest_wait_ms, longest_wait_ms]
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from antiphon.core.clock import MILLISECOND_NS
+from antiphon.core.errors import CallerError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from antiphon.dialogue.settings import TurnSettings
+
+SENTENCE_ENDS = (".", "?", "!", "。", "？", "！", "।", "؟", "۔")
+TRAILS_OFF = ("...", "…", ",", "、", "،", "-", "–", "—", ":", ";")
+LOGIT_BOUND = 8.0  # beyond this a probability says no more than "sure"; it keeps 0 and 1 finite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What is known of a pause."""
+
+    text: str  # the words so far, with the recognizer's own marks
+    end_mass: float | None = None  # the language model's probability of a sentence end, 0 to 1
+    prosody: float | None = None  # the prosody judge's probability of a turn end, 0 to 1
+
+    @property
+    def kind(self) -> str:
+        """Which evidence is at hand; names the fit to use."""
+        parts = ["words"]
+        if self.end_mass is not None:
+            parts.append("mass")
+        if self.prosody is not None:
+            parts.append("prosody")
+        return "+".join(parts)
+
+    def features(self) -> dict[str, float]:
+        """The regression's inputs, by name."""
+        text = self.text.rstrip()
+        trails = text.endswith(TRAILS_OFF)
+        values = {
+            "closed": float(text.endswith(SENTENCE_ENDS) and not trails),
+            "trails": float(trails),
+        }
+        if self.end_mass is not None:
+            values["mass"] = logit(self.end_mass)
+        if self.prosody is not None:
+            values["prosody"] = logit(self.prosody)
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """One logistic regression: log-odds = bias + sum of weight * feature."""
+
+    bias: float
+    weights: Mapping[str, float]
+
+    def posterior(self, features: Mapping[str, float]) -> float:
+        """The probability that the turn is over."""
+        return sigmoid(self.bias + sum(weight * features[name] for name, weight in self.weights.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEndModel:
+    """A fit for each set of evidence."""
+
+    fits: Mapping[str, Fit]
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> TurnEndModel:
+        """Read `{"fits": {kind: {"bias": .., "weights": {..}}}}`.
+
+        Raises:
+            CallerError: a kind of evidence has no fit.
+        """
+        try:
+            fits = {kind: Fit(float(fit["bias"]), dict(fit["weights"])) for kind, fit in data["fits"].items()}
+        except (KeyError, TypeError, ValueError) as error:
+            raise CallerError(f"the turn-end model cannot be read: {error!r}") from error
+        missing = {"words", "words+mass", "words+prosody", "words+mass+prosody"} - set(fits)
+        if missing:
+            raise CallerError(f"the turn-end model has no fit for {sorted(missing)}", hint="fit it again, all kinds")
+        return cls(fits)
+
+    def posterior(self, evidence: Evidence) -> float:
+        """The probability that the turn is over, given all that is known."""
+        return self.fits[evidence.kind].posterior(evidence.features())
+
+
+def wait_ns(posterior: float, settings: TurnSettings) -> int:
+    """How much silence to hear before answering, counted from the last speech sample."""
+    risk = max(1.0 - posterior, 1e-9) / settings.cut_in_risk
+    wait_ms = settings.pause_ms * math.log(risk)
+    wait_ms = min(max(wait_ms, settings.shortest_wait_ms), settings.longest_wait_ms)
+    return round(wait_ms * MILLISECOND_NS)
+
+
+def logit(probability: float) -> float:
+    """Log-odds, bounded."""
+    if probability <= 0.0:
+        return -LOGIT_BOUND
+    if probability >= 1.0:
+        return LOGIT_BOUND
+    return min(max(math.log(probability / (1.0 - probability)), -LOGIT_BOUND), LOGIT_BOUND)
+
+
+def sigmoid(value: float) -> float:
+    """The probability that has these log-odds, without overflow at either end."""
+    if value >= 0:
+        return 1.0 / (1.0 + math.exp(-value))
+    return math.exp(value) / (1.0 + math.exp(value))

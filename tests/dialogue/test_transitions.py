@@ -1,0 +1,320 @@
+"""Who has the floor: every rule of the dialogue, by the commands it gives."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from tests.dialogue.conversation import Conversation, ns
+
+from antiphon.core.flow import Message
+from antiphon.dialogue.commands import (
+    CancelTimer,
+    ConfirmTurn,
+    DropDraft,
+    EndSession,
+    Listen,
+    PlayDraft,
+    Prefill,
+    SetTimer,
+    StartDraft,
+    StopReply,
+    Transcribe,
+    WriteReply,
+)
+from antiphon.dialogue.state import Phase
+from antiphon.dialogue.stimuli import DraftFailed, InputStalled, Timer
+from antiphon.dialogue.transitions import EVERYTHING
+
+pytestmark = pytest.mark.unit
+
+SYSTEM = Message("system", "Be brief.")
+
+
+def heard(text: str = "A latte, please.") -> Conversation:
+    """The caller said `text` from 0 to 2000 ms; the pause is noticed at 2096, the words known at 2300."""
+    talk = Conversation()
+    talk.speaks(0)
+    talk.pauses(2096, 2000)
+    talk.transcribed(2300, text)
+    return talk
+
+
+def answering() -> Conversation:
+    """The turn is confirmed and the reply sounds."""
+    talk = heard()
+    talk.voiced(2400)
+    talk.mass(2410, 0.99)
+    assert talk.state.phase is Phase.SPEAKING
+    return talk
+
+
+def test_a_turn_begins_where_speech_began() -> None:
+    """The first voice opens turn 1 at its own position and starts the two clocks of a turn."""
+    talk = Conversation()
+    assert talk.speaks(100) == (
+        Listen(turn=1, from_samples=1600),
+        SetTimer(timer=Timer.HOP, at_ns=ns(600), generation=1),
+        SetTimer(timer=Timer.LONGEST_TURN, at_ns=ns(10_100), generation=1),
+    )
+    assert talk.state.phase is Phase.HEARING
+
+
+def test_a_breath_costs_one_draft_and_no_sound() -> None:
+    """A pause that turns out to be a breath starts a draft and drops it unheard; nothing is remembered."""
+    talk = heard("I would like a")
+    dropped = talk.speaks(2500)
+    assert dropped == (
+        DropDraft(draft=1),
+        CancelTimer(timer=Timer.CONFIRM),
+        SetTimer(timer=Timer.HOP, at_ns=ns(3000), generation=1),
+    )
+    assert (talk.state.phase, talk.state.history, talk.state.turn) == (Phase.HEARING, (), 1)
+    assert talk.ordered(PlayDraft) == []
+
+
+def test_every_pause_of_a_turn_starts_a_draft_of_its_own() -> None:
+    """The second pause of a turn drafts afresh over all that was said, under a new number."""
+    talk = heard("I would like a")
+    talk.speaks(2500)
+    talk.pauses(3096, 3000)
+    assert talk.ordered(StartDraft) == [
+        StartDraft(draft=1, turn=1, until_samples=32_000),
+        StartDraft(draft=2, turn=1, until_samples=48_000),
+    ]
+
+
+def test_words_start_the_reply_before_the_turn_is_over() -> None:
+    """As soon as the words are known the reply is written, unheard, while the silence is still too short."""
+    talk = heard("I would like a")
+    assert talk.log[-1][1] == (
+        WriteReply(draft=1, messages=(SYSTEM, Message("user", "I would like a"))),
+        # posterior sigmoid(-3): 350 ms * ln(0.9526 / 0.05) = 1031.5 ms, cut to the longest wait of 1000
+        SetTimer(timer=Timer.CONFIRM, at_ns=ns(3000), generation=1),
+    )
+
+
+def test_better_evidence_shortens_the_wait() -> None:
+    """The end mass arrives, the posterior rises to 0.8, and the turn is to be confirmed at the earlier time."""
+    talk = heard("I would like a")
+    wait_ms = 350 * math.log(0.2 / 0.05)
+    assert talk.mass(2310, 0.8) == (SetTimer(timer=Timer.CONFIRM, at_ns=ns(2000 + wait_ms), generation=1),)
+
+
+def test_a_sure_end_is_confirmed_at_once() -> None:
+    """Evidence that makes the wait shorter than the silence so far confirms without a timer."""
+    talk = heard("I would like a")
+    commands = talk.mass(2310, 0.99)
+    assert commands == (
+        CancelTimer(timer=Timer.CONFIRM),
+        CancelTimer(timer=Timer.LONGEST_TURN),
+        ConfirmTurn(turn=1, draft=1, text="I would like a", posterior=pytest.approx(0.99), forced=False),
+        PlayDraft(draft=1),
+    )
+    assert talk.state.history == (Message("user", "I would like a"),)
+
+
+def test_an_unfinished_turn_is_answered_after_the_longest_wait() -> None:
+    """However unfinished it sounds, the timer confirms in the end."""
+    talk = heard("I would like a")
+    talk.mass(2310, 0.0)
+    commands = talk.fires(3000, Timer.CONFIRM, 1)
+    assert PlayDraft(draft=1) in commands
+
+
+def test_a_timer_that_fires_early_waits_on() -> None:
+    """A timer is a reason to look, not a decision: too early, it is set again."""
+    talk = heard("I would like a")
+    assert talk.fires(2900, Timer.CONFIRM, 1) == (SetTimer(timer=Timer.CONFIRM, at_ns=ns(3000), generation=1),)
+
+
+def test_results_of_a_dropped_draft_are_stale() -> None:
+    """Words, mass, prosody, sound and failure of an old draft change nothing."""
+    talk = heard("I would like a")
+    talk.speaks(2500)
+    talk.pauses(3096, 3000)
+    before = talk.state
+    for commands in (
+        talk.transcribed(3100, "Old.", draft=1),
+        talk.mass(3100, 1.0, draft=1),
+        talk.happens(DraftFailed(at_ns=ns(3100), draft=1)),
+        talk.fires(3100, Timer.CONFIRM, 1),
+        talk.reply_ends(3100, "Old.", draft=1),
+    ):
+        assert commands == ()
+    assert talk.state == before
+
+
+def test_nothing_said_is_no_turn() -> None:
+    """A cough gives an empty transcript: no reply is written, and the next sentence is heard."""
+    talk = heard("")
+    assert (talk.state.phase, talk.ordered(WriteReply), talk.state.history) == (Phase.LISTENING, [], ())
+    talk.speaks(4000)
+    assert talk.state.phase is Phase.HEARING
+
+
+def test_a_failing_recognizer_leaves_the_conversation_alive() -> None:
+    """When the words cannot be had there is nothing to answer; the caller may try again."""
+    talk = Conversation()
+    talk.speaks(0)
+    talk.pauses(2096, 2000)
+    talk.happens(DraftFailed(at_ns=ns(2200), draft=1))
+    assert talk.state.phase is Phase.LISTENING
+
+
+def test_a_failing_reply_is_silence_and_the_turn_is_remembered() -> None:
+    """The turn is confirmed when it is over, without a reply, and its words stay in the history."""
+    talk = heard("I would like a")
+    talk.happens(DraftFailed(at_ns=ns(2350), draft=1))
+    commands = talk.fires(3000, Timer.CONFIRM, 1)
+    assert [type(command) for command in commands] == [CancelTimer, CancelTimer, ConfirmTurn]
+    assert (talk.state.phase, talk.state.history) == (Phase.LISTENING, (Message("user", "I would like a"),))
+
+
+def test_history_holds_what_was_heard() -> None:
+    """After the reply both sides are remembered, ours as far as it was heard."""
+    talk = answering()
+    assert talk.reply_ends(5000, " Coming up. ") == (CancelTimer(timer=Timer.INTERRUPT),)
+    assert talk.state.phase is Phase.LISTENING
+    assert talk.state.history == (Message("user", "A latte, please."), Message("assistant", "Coming up."))
+
+
+def test_the_next_turn_sees_the_one_before() -> None:
+    """A second turn's prompt holds instructions, first turn, reply and the new words."""
+    talk = answering()
+    talk.reply_ends(5000, "Coming up.")
+    talk.speaks(6000)
+    talk.pauses(7096, 7000)
+    talk.transcribed(7200, "And a muffin.")
+    assert talk.ordered(WriteReply)[-1].messages == (
+        SYSTEM,
+        Message("user", "A latte, please."),
+        Message("assistant", "Coming up."),
+        Message("user", "And a muffin."),
+    )
+
+
+def test_hops_look_at_the_words_while_the_caller_speaks() -> None:
+    """The hop timer asks for a transcript; its stable words are read ahead, and the next hop is set."""
+    talk = Conversation()
+    talk.speaks(0)
+    assert talk.fires(500, Timer.HOP, 1) == (Transcribe(turn=1),)
+    assert talk.grows(700, "I would like a", 12) == (
+        Prefill(messages=(SYSTEM, Message("user", "I would like"))),
+        SetTimer(timer=Timer.HOP, at_ns=ns(1200), generation=1),
+    )
+    assert talk.grows(1300, "I", 0) == (SetTimer(timer=Timer.HOP, at_ns=ns(1800), generation=1),)
+
+
+def test_a_caller_who_hangs_up_in_speech_is_answered() -> None:
+    """The end of the sound is the end of the turn: no wait, and the session ends after the reply."""
+    talk = Conversation()
+    talk.speaks(0)
+    talk.hangs_up(2000)
+    commands = talk.transcribed(2200, "I would like a")
+    assert PlayDraft(draft=1) in commands
+    assert EndSession() in talk.reply_ends(4000, "Yes?")
+    assert talk.state.phase is Phase.ENDED
+
+
+def test_a_caller_who_hangs_up_in_silence_ends_the_session() -> None:
+    """Nothing is owed."""
+    assert Conversation().hangs_up(1000) == (EndSession(),)
+
+
+def test_a_caller_who_hangs_up_in_the_pause_is_answered_at_once() -> None:
+    """Nobody can go on any more, so there is nothing to wait for."""
+    talk = heard("I would like a")
+    assert PlayDraft(draft=1) in talk.hangs_up(2400)
+
+
+def test_sound_that_stops_coming_is_a_pause() -> None:
+    """A microphone muted in mid-word closes the turn like silence does."""
+    talk = Conversation()
+    talk.speaks(0)
+    commands = talk.happens(InputStalled(at_ns=ns(1500), end_samples=16_000, ended_ns=ns(1000)))
+    assert StartDraft(draft=1, turn=1, until_samples=16_000) in commands
+
+
+def test_a_turn_that_lasts_too_long_is_answered() -> None:
+    """After the longest turn what was said is answered; what follows is the next turn, from where we stopped."""
+    talk = Conversation()
+    talk.speaks(0)
+    commands = talk.fires(10_000, Timer.LONGEST_TURN, 1)
+    assert StartDraft(draft=1, turn=1, until_samples=EVERYTHING) in commands
+    assert Listen(turn=2, from_samples=0) in talk.transcribed(10_200, "And so on and so on")
+    talk.voiced(10_300)
+    talk.reply_ends(12_000, "I see.")
+    assert (talk.state.phase, talk.state.turn) == (Phase.HEARING, 2)
+
+
+def test_a_cough_over_the_reply_does_not_stop_it() -> None:
+    """Voice that ends before it counts as an interruption changes nothing."""
+    talk = answering()
+    assert talk.speaks(3000) == (
+        Listen(turn=2, from_samples=48_000),
+        SetTimer(timer=Timer.INTERRUPT, at_ns=ns(3200), generation=2),
+    )
+    assert talk.pauses(3150, 3100) == (CancelTimer(timer=Timer.INTERRUPT),)
+    assert talk.fires(3200, Timer.INTERRUPT, 2) == ()
+    assert talk.ordered(StopReply) == []
+
+
+def test_voice_that_lasts_takes_the_turn_back() -> None:
+    """The reply stops, only what was heard of it is remembered, and the caller's words are the next turn."""
+    talk = answering()
+    talk.speaks(3000)
+    assert StopReply(draft=1) in talk.fires(3200, Timer.INTERRUPT, 2)
+    talk.reply_ends(3201, "Coming")
+    talk.pauses(4096, 4000)
+    talk.transcribed(4200, "No, a tea.")
+    assert talk.ordered(WriteReply)[-1].messages == (
+        SYSTEM,
+        Message("user", "A latte, please."),
+        Message("assistant", "Coming"),
+        Message("user", "No, a tea."),
+    )
+
+
+def test_going_on_before_the_first_sound_takes_the_turn_back_at_once() -> None:
+    """A confirmed turn whose reply has not sounded goes on; both halves are answered together."""
+    talk = heard("I would like a")
+    talk.mass(2310, 0.99)
+    assert talk.state.phase is Phase.SPEAKING
+    assert StopReply(draft=1) in talk.speaks(2350)
+    talk.reply_ends(2350, "", draft=1)
+    talk.pauses(3096, 3000)
+    talk.transcribed(3200, "latte.")
+    assert talk.ordered(WriteReply)[-1].messages == (SYSTEM, Message("user", "I would like a latte."))
+
+
+def test_noise_before_the_first_sound_does_not_leave_the_caller_without_an_answer() -> None:
+    """A clap in that gap takes the reply away; its empty transcript brings an answer to the same words."""
+    talk = heard()
+    talk.mass(2310, 0.99)
+    talk.speaks(2350)
+    talk.reply_ends(2350, "", draft=1)
+    talk.pauses(2550, 2450)
+    talk.transcribed(2700, "")
+    assert talk.ordered(WriteReply)[-1].messages == (SYSTEM, Message("user", "A latte, please."))
+    assert PlayDraft(draft=2) in talk.fires(3450, Timer.CONFIRM, 2)
+    assert talk.ordered(ConfirmTurn)[-1].turn == 1
+
+
+def test_a_reply_that_fails_after_confirmation_gives_the_floor_back() -> None:
+    """Nothing was heard, nothing is remembered of it, and the conversation goes on."""
+    talk = heard()
+    talk.mass(2310, 0.99)
+    talk.happens(DraftFailed(at_ns=ns(2500), draft=1))
+    assert talk.state.phase is Phase.LISTENING
+    assert talk.state.history == (Message("user", "A latte, please."),)
+
+
+def test_a_log_replays_to_the_same_commands() -> None:
+    """The machine has no other input than its stimuli."""
+    talk = answering()
+    talk.speaks(3000)
+    talk.fires(3200, Timer.INTERRUPT, 2)
+    again = Conversation()
+    assert [again.happens(stimulus) for stimulus, _ in talk.log] == [commands for _, commands in talk.log]
+    assert again.state == talk.state
