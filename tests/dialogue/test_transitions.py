@@ -25,6 +25,7 @@ from antiphon.dialogue.commands import (
 from antiphon.dialogue.state import Phase
 from antiphon.dialogue.stimuli import DraftFailed, InputStalled, Timer
 from antiphon.dialogue.transitions import EVERYTHING
+from antiphon.dialogue.turn_end import Evidence
 
 pytestmark = pytest.mark.unit
 
@@ -108,7 +109,14 @@ def test_a_sure_end_is_confirmed_at_once() -> None:
     assert commands == (
         CancelTimer(timer=Timer.CONFIRM),
         CancelTimer(timer=Timer.LONGEST_TURN),
-        ConfirmTurn(turn=1, draft=1, text="I would like a", posterior=pytest.approx(0.99), forced=False),
+        ConfirmTurn(
+            turn=1,
+            draft=1,
+            text="I would like a",
+            posterior=pytest.approx(0.99),
+            evidence=Evidence(text="I would like a", end_mass=0.99),
+            forced=False,
+        ),
         PlayDraft(draft=1),
     )
     assert talk.state.history == (Message("user", "I would like a"),)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from antiphon.core.flow import Message
     from antiphon.dialogue.stimuli import Timer
+    from antiphon.dialogue.turn_end import Evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,7 @@ class ConfirmTurn:
     draft: int
     text: str
     posterior: float  # how sure we were that it was over
+    evidence: Evidence  # why
     forced: bool  # not judged: it had lasted too long, or the sound had ended
 
 

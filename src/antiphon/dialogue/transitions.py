@@ -247,13 +247,19 @@ def judge(state: Dialogue, at_ns: int) -> Outcome:
 
 
 def confirm(state: Dialogue, draft: Draft, posterior: float, at_ns: int) -> Outcome:
-    assert draft.transcript is not None
-    text = draft.transcript.text.strip()
+    assert draft.evidence is not None
+    text = draft.evidence.text.strip()
     commands: tuple[Command, ...] = (CancelTimer(timer=Timer.CONFIRM), CancelTimer(timer=Timer.LONGEST_TURN))
-    if text:
-        commands += (
-            ConfirmTurn(turn=state.turn, draft=draft.number, text=text, posterior=posterior, forced=state.forced),
+    if text:  # without words it is the turn before that is answered again, and that was confirmed already
+        confirmed = ConfirmTurn(
+            turn=state.turn,
+            draft=draft.number,
+            text=text,
+            posterior=posterior,
+            evidence=draft.evidence,
+            forced=state.forced,
         )
+        commands = (*commands, confirmed)
     state = replace(state, history=said(state.history, "user", text), forced=False)
     state, commands = next_turn_if_speaking(state, draft, commands)
     if draft.failed:

@@ -1,0 +1,123 @@
+"""The public Python API: who answers, and how to talk to them.
+
+    from antiphon import Agent
+
+    async with Agent(instructions="You are a barista.").session() as session:
+        session.feed(frame)             # the caller's sound, as it comes
+        async for event in session:     # what happens, the reply's sound among it
+            ...
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from antiphon.config import Config, load
+from antiphon.core.errors import CallerError
+from antiphon.runtime import Runtime
+from antiphon.session import Session, SessionSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from antiphon.core.clock import Clock
+    from antiphon.dialogue.commands import Command
+    from antiphon.dialogue.stimuli import Stimulus
+
+INSTRUCTIONS = "You are a helpful voice assistant. Answer in one or two short sentences."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """Who answers.
+
+    Raises:
+        CallerError: a value is out of its range.
+    """
+
+    instructions: str = INSTRUCTIONS
+    voice: str = ""  # a voice of the catalogue, such as "heart" or "hibari-emma"; empty: as configured
+    llm: str = ""  # a language model of the catalogue or the path of a GGUF file; empty: as configured
+    vocabulary: tuple[str, ...] = ()  # words and phrases that callers are likely to use
+    max_tokens: int = 96  # of one reply
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_tokens <= 4096:
+            raise CallerError(f"max_tokens is {self.max_tokens}", hint="use a value from 1 to 4096")
+
+    def configured(self, config: Config) -> Config:
+        """`config` with this agent's own choices of models."""
+        models = config.models
+        if self.voice:
+            name = self.voice if self.voice.startswith("hibari-") else f"hibari-{self.voice}"
+            models = replace(models, voice=name)
+        if self.llm:
+            models = replace(models, language_model=self.llm)
+        return replace(config, models=models)
+
+    async def load(self, config: Config | None = None) -> Runtime:
+        """Load the models that this agent needs, for any number of conversations; the caller closes the runtime.
+
+        Raises: as Runtime.load.
+        """
+        config = self.configured(config or load().config)
+        return await Runtime.load(config.runtime_settings())
+
+    def settings(self, runtime: Runtime, config: Config) -> SessionSettings:
+        """What a conversation with this agent needs besides the models."""
+        return SessionSettings(
+            turn_end=runtime.turn_end,
+            instructions=self.instructions,
+            vocabulary=self.vocabulary,
+            turn=config.turn,
+            chunker=config.chunker,
+            max_tokens=self.max_tokens,
+        )
+
+    @asynccontextmanager
+    async def session(
+        self,
+        runtime: Runtime | None = None,
+        *,
+        config: Config | None = None,
+        clock: Clock | None = None,
+        watch: Callable[[Stimulus, tuple[Command, ...]], None] | None = None,
+    ) -> AsyncIterator[Session]:
+        """A conversation with this agent; without a `runtime` one is loaded for it alone and closed with it.
+
+        Raises: as Runtime.load and Runtime.open.
+        """
+        config = config or load().config
+        own = None
+        if runtime is None:
+            runtime = own = await self.load(config)
+        try:
+            async with runtime.open(self.settings(runtime, config), clock=clock, watch=watch) as session:
+                yield session
+        finally:
+            if own is not None:
+                own.close()
+
+
+def read_agent(path: Path) -> Agent:
+    """The object called `agent` in a Python file, which is run for it.
+
+    Raises:
+        CallerError: there is no such file, it fails, or it defines no agent.
+    """
+    try:
+        source = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CallerError(f"{path} cannot be read: {error}", hint="name a Python file that defines `agent`") from error
+    names: dict[str, object] = {"__name__": path.stem, "__file__": str(path)}
+    try:
+        exec(compile(source, str(path), "exec"), names)  # noqa: S102 - the user's own file, run on their request
+    except Exception as error:
+        raise CallerError(f"{path} failed: {type(error).__name__}: {error}", hint="run it with python first") from error
+    agent = names.get("agent")
+    if not isinstance(agent, Agent):
+        raise CallerError(f"{path} defines no Agent called `agent`", hint="agent = antiphon.Agent(instructions=...)")
+    return agent

@@ -1,0 +1,322 @@
+"""Defaults, a TOML file, the environment and flags in -> one `Config`, and where each of its values came from, out.
+
+A later layer wins: default < file < environment < flag. A section is a frozen dataclass that its own module defines
+and checks; to add one, add a field to `Config`. All else follows from the fields' names and types: the file's keys
+(`[turn] longest_wait_ms`), the variables (`ANTIPHON_TURN_LONGEST_WAIT_MS`), the flags
+(`--set turn.longest_wait_ms=900`), what `antiphon config` prints, and the documentation, which is the string in the
+field's `Annotated[int, "what it is for"]`. config_values.py lists the types; a section's module must import them at
+run time.
+
+In variables and flags a tuple's items are separated by commas, or written as a TOML array. An empty variable counts
+as not set. Relative paths start at the working folder, wherever they are written.
+
+Threads: `load` reads a file; call it once, at start. It alone takes settings from the environment.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+
+from platformdirs import user_config_path
+
+from antiphon.config_values import Value, choices, seen, to_toml, type_name, value_of_text, value_of_toml
+from antiphon.core.errors import CallerError
+from antiphon.dialogue.settings import TurnSettings, check_range
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+FILE_NAME = "antiphon.toml"
+PREFIX = "ANTIPHON_"
+OTHER_VARIABLES = frozenset({"ANTIPHON_CACHE"})  # ours too, but no setting: it moves the models' cache
+TYPO = 0.82  # so like a setting's variable must another be to be a slip: Kubernetes sets ANTIPHON_SERVICE_HOST itself
+MOST_THREADS = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChoice:
+    """The model for each role, by its name in `antiphon models list`."""
+
+    voice_detector: Annotated[str, "tells speech from silence"] = "silero-v6"
+    prosody: Annotated[str, "judges by the tone of voice whether a turn is over"] = "smart-turn-v3.2"
+    recognizer: Annotated[str, "turns speech into words"] = "whisper-tiny.en"
+    language_model: Annotated[str, "writes the replies"] = "smollm2-135m-instruct-q4_1"
+    voice: Annotated[str, "speaks the replies"] = "hibari-heart"
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            if not getattr(self, item.name).strip():
+                raise CallerError(f"{item.name} is empty", hint="`antiphon models list` shows the names")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuSettings:
+    """How many threads each engine gets; 0 decides by the cores that this machine lets us use."""
+
+    prosody_threads: Annotated[int, "threads for judging the tone of voice, 0 = by the machine"] = 0
+    recognizer_threads: Annotated[int, "threads for recognition, 0 = by the machine"] = 0
+    language_model_threads: Annotated[int, "threads for the language model, 0 = by the machine"] = 0
+    voice_threads: Annotated[int, "threads for the voice, 0 = by the machine"] = 0
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            check_range(item.name, getattr(self, item.name), 0, MOST_THREADS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """All settings, by section."""
+
+    turn: TurnSettings = field(default_factory=TurnSettings)
+    models: ModelChoice = field(default_factory=ModelChoice)
+    cpu: CpuSettings = field(default_factory=CpuSettings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One setting that can be made."""
+
+    section: str
+    name: str
+    wanted: object  # its type, as `get_type_hints` gives it
+    default: Value
+    doc: str
+
+    @property
+    def dotted(self) -> str:
+        return f"{self.section}.{self.name}"
+
+    @property
+    def variable(self) -> str:
+        return f"{PREFIX}{self.section}_{self.name}".upper()
+
+
+class Layer(StrEnum):
+    """Where a value can come from, weakest first."""
+
+    DEFAULT = "default"
+    FILE = "file"
+    ENVIRONMENT = "environment"
+    FLAG = "flag"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a value came from."""
+
+    layer: Layer
+    where: str = ""  # the file with its line, the variable, the flag
+
+    def __str__(self) -> str:
+        return self.where or str(self.layer)
+
+
+DEFAULT = Origin(layer=Layer.DEFAULT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A setting as it was resolved."""
+
+    key: Key
+    value: Value
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """The outcome of all layers."""
+
+    config: Config
+    settings: tuple[Setting, ...]  # in the order of `Config`
+    file: Path | None  # the one that was read
+    looked_for: tuple[Path, ...]
+
+
+@lru_cache(maxsize=1)
+def keys() -> tuple[Key, ...]:
+    """Every setting there is."""
+    defaults = Config()
+    found = []
+    for section in fields(Config):
+        values = getattr(defaults, section.name)
+        hints = get_type_hints(type(values), include_extras=True)
+        for name in (item.name for item in fields(values)):
+            hint = hints[name]
+            wanted, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+            doc = next((extra for extra in extras if isinstance(extra, str)), "")
+            default = getattr(values, name)
+            found.append(Key(section=section.name, name=name, wanted=wanted, default=default, doc=doc))
+    return tuple(found)
+
+
+def load(
+    *,
+    file: Path | None = None,
+    sets: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+    folders: Sequence[Path] | None = None,
+) -> Resolved:
+    """Resolve all layers: `file`, else the first antiphon.toml in `folders`; `environment`; `sets`, "turn.x=1" each.
+
+    `folders` are the working folder and the user's configuration folder, unless given; `environment` the process's.
+
+    Raises:
+        CallerError: a file cannot be read, or a name or value in any layer is wrong; the message says where.
+    """
+    if folders is None:
+        folders = (Path(), user_config_path("antiphon", appauthor=False))
+    looked_for = (file,) if file else tuple(folder / FILE_NAME for folder in folders)
+    path, text = _first_text(looked_for, must_exist=file is not None)
+    given: dict[str, tuple[Value, Origin]] = {}
+    if path:
+        given.update(_in_file(path, text))
+    given.update(_in_environment(os.environ if environment is None else environment))
+    given.update(_in_flags(sets))
+    config = _built(given)
+    return Resolved(
+        config=config,
+        settings=tuple(
+            Setting(
+                key=key,
+                value=getattr(getattr(config, key.section), key.name),
+                origin=given[key.dotted][1] if key.dotted in given else DEFAULT,
+            )
+            for key in keys()
+        ),
+        file=path,
+        looked_for=looked_for,
+    )
+
+
+def _first_text(paths: Sequence[Path], *, must_exist: bool) -> tuple[Path | None, str]:
+    for path in paths:
+        try:
+            return path, path.read_text(encoding="utf-8-sig")  # Windows editors put a byte order mark first
+        except (FileNotFoundError, NotADirectoryError) as error:
+            if must_exist:
+                raise CallerError(f"there is no file {path}", hint="`antiphon config --toml` prints one") from error
+        except OSError as error:
+            raise CallerError(f"{path} cannot be read: {error.strerror}", hint="it must be a readable file") from error
+        except UnicodeDecodeError as error:
+            raise CallerError(f"{path} is not UTF-8 at byte {error.start}", hint="save it as UTF-8") from error
+    return None, ""
+
+
+def _in_file(path: Path, text: str) -> Iterator[tuple[str, tuple[Value, Origin]]]:
+    try:
+        sections = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise CallerError(f"{path} is not TOML: {error}", hint="`antiphon config --toml` prints an example") from error
+    lines = _lines(text)
+    for section, content in sections.items():
+        if section not in _sections():
+            raise _unknown(section, _origin_in(path, lines, section))
+        if not isinstance(content, dict):
+            where = _origin_in(path, lines, section)
+            raise CallerError(f"{where}: {section} is a section, not a value", hint=f"write [{section}] above its keys")
+        for name, raw in content.items():
+            dotted = f"{section}.{name}"
+            origin = Origin(layer=Layer.FILE, where=_origin_in(path, lines, dotted))
+            key = _key(dotted, origin.where)
+            yield dotted, (_checked(key, raw, origin, from_text=False), origin)
+
+
+def _lines(text: str) -> dict[str, int]:
+    """On which line each dotted key stands; quoted and inline keys are left out, for tomllib does not tell."""
+    found: dict[str, list[int]] = {}
+    section = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := re.match(r"\s*\[\s*([\w.-]+)\s*\]", line):
+            section = header[1] + "."
+            found.setdefault(header[1], []).append(number)
+        elif assignment := re.match(r"\s*([\w.-]+)\s*=", line):
+            found.setdefault(section + assignment[1], []).append(number)
+    return {dotted: numbers[0] for dotted, numbers in found.items() if len(numbers) == 1}
+
+
+def _origin_in(path: Path, lines: Mapping[str, int], dotted: str) -> str:
+    return f"{path}:{lines[dotted]}" if dotted in lines else str(path)
+
+
+def _in_environment(environment: Mapping[str, str]) -> Iterator[tuple[str, tuple[Value, Origin]]]:
+    variables = {key.variable: key for key in keys()}
+    ours = tuple(f"{PREFIX}{section.upper()}_" for section in _sections())
+    for variable, text in sorted(environment.items()):
+        if not variable.startswith(PREFIX) or variable in OTHER_VARIABLES:
+            continue
+        key = variables.get(variable)
+        if key is None:
+            near = get_close_matches(variable, variables, n=1, cutoff=TYPO)
+            if near or variable.startswith(ours):
+                hint = f"did you mean {near[0]}?" if near else "`antiphon config` lists the settings"
+                raise CallerError(f"the variable {variable} names no setting", hint=hint)
+        elif text:
+            origin = Origin(layer=Layer.ENVIRONMENT, where=variable)
+            yield key.dotted, (_checked(key, text, origin, from_text=True), origin)
+
+
+def _in_flags(sets: Sequence[str]) -> Iterator[tuple[str, tuple[Value, Origin]]]:
+    origin = Origin(layer=Layer.FLAG, where="--set")
+    for assignment in sets:
+        dotted, equals, text = assignment.partition("=")
+        if not equals:
+            raise CallerError(f"--set {assignment} gives no value", hint="write --set section.name=value")
+        key = _key(dotted.strip(), "--set")
+        yield key.dotted, (_checked(key, text, origin, from_text=True), origin)
+
+
+def _sections() -> tuple[str, ...]:
+    return tuple(section.name for section in fields(Config))
+
+
+def _key(dotted: str, where: str) -> Key:
+    for key in keys():
+        if key.dotted == dotted:
+            return key
+    raise _unknown(dotted, where)
+
+
+def _unknown(dotted: str, where: str) -> CallerError:
+    """The error for a name that is no setting's, with the nearest that is."""
+    name = dotted.rpartition(".")[2]
+    near = [key.dotted for key in keys() if key.name == name]
+    near += get_close_matches(dotted, [*(key.dotted for key in keys()), *_sections()], n=1)
+    near += [key.dotted for key in keys() if get_close_matches(name, [key.name])]
+    hint = f"did you mean {near[0]}?" if near else f"the sections are {', '.join(_sections())}"
+    return CallerError(f"{where}: there is no setting {seen(dotted)}", hint=hint)
+
+
+def _checked(key: Key, raw: object, origin: Origin, *, from_text: bool) -> Value:
+    try:
+        return value_of_text(key.wanted, raw) if from_text and isinstance(raw, str) else value_of_toml(key.wanted, raw)
+    except ValueError as error:
+        near = get_close_matches(str(raw), choices(key.wanted), n=1)
+        raise CallerError(
+            f"{origin}: {key.dotted} is {seen(raw)}, but must be {type_name(key.wanted)}",
+            hint=f"did you mean {near[0]}?" if near else f"the default is {to_toml(key.default)}",
+        ) from error
+
+
+def _built(given: Mapping[str, tuple[Value, Origin]]) -> Config:
+    """The configuration; what a section refuses is told with where its values came from."""
+    config = Config()
+    for section in _sections():
+        mine = {dotted.partition(".")[2]: found for dotted, found in given.items() if dotted.startswith(f"{section}.")}
+        values: dict[str, Any] = {name: value for name, (value, _) in mine.items()}
+        try:
+            made: dict[str, Any] = {section: replace(getattr(config, section), **values)}
+        except CallerError as error:
+            named = {name for name in mine if re.search(rf"\b{name}\b", error.message)} or mine.keys()
+            where = ", ".join(f"{section}.{name} from {mine[name][1]}" for name in mine if name in named)
+            raise CallerError(f"[{section}] {error.message} ({where})", hint=error.hint) from error
+        config = replace(config, **made)
+    return config

@@ -1,0 +1,228 @@
+"""What conversations share: the loaded models and the number of callers they may serve; it opens sessions.
+
+Threads: `load` reads models in threads of its own, side by side; everything else happens on the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from antiphon.core.errors import CallerError, MachineError
+from antiphon.dialogue.turn_end import TurnEndModel
+from antiphon.models.store import Store
+from antiphon.scheduling.lanes import ThreadLane
+from antiphon.session import Engines, Session, SessionSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from antiphon.core.clock import Clock
+    from antiphon.dialogue.commands import Command
+    from antiphon.dialogue.stimuli import Stimulus
+    from antiphon.hear.prosody import ProsodyJudge
+    from antiphon.hear.recognizer import Recognizer
+    from antiphon.hear.voice_detector import VoiceDetector
+    from antiphon.scheduling.lanes import Lane
+    from antiphon.speak.synthesizer import Synthesizer
+    from antiphon.think.language_model import LanguageModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChoice:
+    """Which model does what: names of the catalogue, or for the language model the path of a GGUF file."""
+
+    voice_detector: str = "silero-v6"  # hears that somebody speaks
+    prosody: str = "smart-turn-v3.2"  # hears whether it sounded finished; empty: nobody does
+    recognizer: str = "whisper-tiny.en"  # turns speech into words
+    language_model: str = "smollm2-135m-instruct-q4_1"  # writes the replies
+    voice: str = "hibari-heart"  # speaks them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuSettings:
+    """How many threads each engine computes with; 0: as many as this process has cores, four at most.
+
+    Raises:
+        CallerError: a value is out of its range.
+    """
+
+    recognizer_threads: int = 0  # speech recognition
+    language_model_threads: int = 0  # writing replies
+    prosody_threads: int = 1  # judging the voice, beside the recognizer
+    voice_threads: int = 1  # synthesis; hibari gains little from more
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            if not 0 <= getattr(self, name) <= 256:
+                raise CallerError(f"{name} is {getattr(self, name)}", hint="use a value from 0 to 256")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeSettings:
+    """Everything that is decided before the first caller comes."""
+
+    models: ModelChoice = field(default_factory=ModelChoice)
+    cpu: CpuSettings = field(default_factory=CpuSettings)
+    conversations: int = 4  # at the same time; each keeps a prompt cache of its own
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.conversations <= 256:
+            raise CallerError(f"conversations is {self.conversations}", hint="use a value from 1 to 256")
+
+
+class Runtime:
+    """Loaded engines, and the conversations that use them; close it, or use it as an async context manager."""
+
+    def __init__(self, engines: Engines, *, conversations: int, turn_end: TurnEndModel | None = None) -> None:
+        self.engines = engines
+        self.turn_end = turn_end or default_turn_end()
+        self._conversations = conversations
+        self._open = 0
+        self._lanes: list[Lane] = []
+
+    @classmethod
+    async def load(cls, settings: RuntimeSettings, *, store: Store | None = None) -> Self:
+        """Load the chosen models side by side and warm them up.
+
+        Raises:
+            CallerError: a model's name is unknown.
+            MachineError: a model is not on this machine, or the machine cannot run it.
+        """
+        store = store or Store()
+        lanes = _Lanes(settings)
+        try:
+            engines = await _load_engines(settings, store, lanes)
+            runtime = cls(engines, conversations=settings.conversations)
+            runtime._lanes = lanes.all()  # noqa: SLF001 - our own
+            await engines.warm_up()
+        except BaseException:
+            for lane in lanes.all():
+                lane.close()
+            raise
+        return runtime
+
+    def open(
+        self,
+        settings: SessionSettings,
+        *,
+        clock: Clock | None = None,
+        watch: Callable[[Stimulus, tuple[Command, ...]], None] | None = None,
+    ) -> Session:
+        """A new conversation; enter it as an async context manager to begin.
+
+        Raises:
+            MachineError: as many conversations as may be are open.
+        """
+        if self._open >= self._conversations:
+            raise MachineError(
+                f"{self._open} conversations are open, which is all that may be",
+                hint="end one, or raise runtime.conversations",
+                retryable=True,
+            )
+        self._open += 1
+        return Session(self.engines, settings, clock=clock, watch=watch, on_close=self._closed)
+
+    def _closed(self) -> None:
+        self._open -= 1
+
+    def close(self) -> None:
+        """Free the engines; open conversations fail from here on."""
+        self.engines.close()
+        for lane in self._lanes:
+            lane.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def default_turn_end() -> TurnEndModel:
+    """The fit that ships with the package; bench/turn_end_fit.py makes it."""
+    text = resources.files("antiphon").joinpath("assets/turn_end.json").read_text(encoding="utf-8")
+    return TurnEndModel.from_dict(json.loads(text))
+
+
+class _Lanes:
+    """A lane per engine: one caller's recognition never waits for another's synthesis."""
+
+    def __init__(self, settings: RuntimeSettings) -> None:
+        self.recognizer = ThreadLane("recognizer")
+        self.prosody = ThreadLane("prosody")
+        self.language_model = ThreadLane("language-model", threads=2 * settings.conversations)
+        self.voice = ThreadLane("voice")
+
+    def all(self) -> list[Lane]:
+        return [self.recognizer, self.prosody, self.language_model, self.voice]
+
+
+async def _load_engines(settings: RuntimeSettings, store: Store, lanes: _Lanes) -> Engines:
+    models, cpu = settings.models, settings.cpu
+    cores = min(4, _usable_cores())
+
+    def voice_detector() -> VoiceDetector:
+        from antiphon.hear.silero import SileroDetector  # noqa: PLC0415 - each engine's library loads in its thread
+
+        return SileroDetector.load(store.file(models.voice_detector))
+
+    def prosody() -> ProsodyJudge | None:
+        if not models.prosody:
+            return None
+        from antiphon.hear.smart_turn import SmartTurnJudge  # noqa: PLC0415
+
+        return SmartTurnJudge.load(
+            store.file(models.prosody), lane=lanes.prosody, threads=cpu.prosody_threads or cores
+        )
+
+    def recognizer() -> Recognizer:
+        from antiphon.hear.whisper import WhisperRecognizer  # noqa: PLC0415
+
+        return WhisperRecognizer.load(
+            store.locate(models.recognizer), lane=lanes.recognizer, threads=cpu.recognizer_threads or cores
+        )
+
+    def language_model() -> LanguageModel:
+        from antiphon.think.llama import LlamaModel  # noqa: PLC0415
+
+        name = models.language_model
+        return LlamaModel.load(
+            Path(name).expanduser() if name.endswith(".gguf") else store.file(name),
+            lane=lanes.language_model,
+            threads=cpu.language_model_threads or cores,
+            conversations=settings.conversations,
+        )
+
+    def voice() -> Synthesizer:
+        from antiphon.speak.hibari import HibariVoice  # noqa: PLC0415
+
+        return HibariVoice.load(
+            store.file(models.voice),
+            voice=models.voice.removeprefix("hibari-"),
+            lane=lanes.voice,
+            threads=cpu.voice_threads or cores,
+        )
+
+    detector, judge, ears, mind, mouth = await asyncio.gather(
+        asyncio.to_thread(voice_detector),
+        asyncio.to_thread(prosody),
+        asyncio.to_thread(recognizer),
+        asyncio.to_thread(language_model),
+        asyncio.to_thread(voice),
+    )
+    return Engines(voice_detector=detector, prosody=judge, recognizer=ears, language_model=mind, synthesizer=mouth)
+
+
+def _usable_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,117 @@
+"""What a conversation tells its owner, in the order it happens.
+
+A draft that is dropped leaves no trace here. Sound comes as `ReplyAudio` at the moment it is to be heard.
+Units: `at_ns` is ns of the session's monotonic clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from antiphon.core.errors import AntiphonError
+    from antiphon.core.flow import AudioFrame, Transcript
+    from antiphon.core.stamps import Stage, TurnTimeline
+    from antiphon.dialogue.turn_end import Evidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnStarted:
+    """The caller began to speak."""
+
+    turn: int
+    at_ns: int
+    start_samples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordsHeard:
+    """What the caller seems to be saying; it may still change past `transcript.stable_chars`."""
+
+    turn: int
+    at_ns: int
+    transcript: Transcript
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnConfirmed:
+    """The caller's turn is over and says this."""
+
+    turn: int
+    at_ns: int
+    text: str
+    posterior: float
+    evidence: Evidence
+    silence_ns: int  # from the last speech sample to this decision
+    forced: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyStarted:
+    """The first audible sample of the reply leaves now."""
+
+    turn: int
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyText:
+    """More of the reply's text, as its sound is about to be heard."""
+
+    turn: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyAudio:
+    """The reply's next sound; `frame.captured_ns` is when its first sample is to be heard."""
+
+    turn: int
+    frame: AudioFrame
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyFinished:
+    """The reply sounds no more."""
+
+    turn: int
+    at_ns: int
+    heard: str  # the part of its text that was heard
+    interrupted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnMeasured:
+    """All that was stamped for a turn, once its reply has begun to sound or is known not to."""
+
+    timeline: TurnTimeline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageFailed:
+    """An engine failed on one piece of work; the conversation goes on without it."""
+
+    stage: Stage
+    error: AntiphonError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionEnded:
+    """The last event."""
+
+    at_ns: int
+
+
+Event: TypeAlias = (
+    TurnStarted
+    | WordsHeard
+    | TurnConfirmed
+    | ReplyStarted
+    | ReplyText
+    | ReplyAudio
+    | ReplyFinished
+    | TurnMeasured
+    | StageFailed
+    | SessionEnded
+)

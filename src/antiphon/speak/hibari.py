@@ -1,0 +1,239 @@
+"""Reply text in, 24 kHz speech out, by the hibari voice: a small ONNX model with its own reading rules for English.
+
+A chunk is read sentence by sentence, one piece each; the pieces' texts lie end to end and make up the chunk.
+Threads: `load` blocks for about a second, call it off the loop; `speak` and `warm_up` compute on the lane that they
+were given, everything of one voice may run on several of its threads at once.
+What it never does: reach for the network. hibari would fetch a voice by itself; here the file is handed in.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from antiphon.audio.level import audible_span, fade
+from antiphon.core.clock import MILLISECOND_NS
+from antiphon.core.errors import CallerError, EngineError
+from antiphon.core.flow import SpeechPiece, TextChunk
+from antiphon.core.stamps import Stage
+from antiphon.scheduling.job import Job
+from antiphon.speak.alignment import chars_said, rising
+from antiphon.speak.pauses import pause_after_ms
+from antiphon.speak.reading import Utterance, Word, utterances
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator, Sequence
+
+    import numpy.typing as npt
+    from hibari import Hibari
+
+    from antiphon.core.flow import Pcm
+    from antiphon.scheduling.lanes import Lane
+
+LONGEST_PHONEMES = 400  # hibari's own bound on an utterance, about 25 s of speech
+LONGEST_SLICE_NS = 450 * MILLISECOND_NS  # one utterance of LONGEST_PHONEMES, 1 thread of the 2-core reference machine
+NS_PER_CHAR = MILLISECOND_NS  # reading and synthesis together, 15-word sentences on the same machine
+FADE_IN_MS = 2  # silence to the first audible sample: short, or the burst of a "t" or "k" is lost
+FADE_OUT_MS = 5
+DECAY_MS = 60  # of the sound's own dying away that a pause begins with; after it, 14 phrases were all below -60 dBFS
+NOISE_SEED = 0  # of the breathy part of the sound: with a fixed seed a chunk sounds the same every time
+
+# The model adds up its phonemes' durations inside its graph and gives only the sound. This tensor, (ids,) int64, is
+# where each phoneme ends; declared as one more output it costs nothing and puts every word in its place.
+_PHONEME_ENDS = b"/CumSum_output_0"
+_PAD_ID = 0  # before and after an utterance
+_MARKS = ' ;:,.!?—…"“”()'  # phonemes that have rhythm but no sound of their own
+
+
+class HibariVoice:
+    """A loaded voice."""
+
+    longest_slice_ns = LONGEST_SLICE_NS
+
+    def __init__(self, engine: Hibari, *, lane: Lane) -> None:
+        self.name = f"hibari-{engine.voice}"
+        self.rate_hz: int = engine.sample_rate
+        self._engine = engine
+        self._lane = lane
+        self._space_id: int = engine.vocab[" "]
+
+    @classmethod
+    def load(cls, path: Path | None, *, voice: str = "heart", lane: Lane, threads: int = 1) -> Self:
+        """Load the voice from `path`, or the one inside hibari's own package if that is None.
+
+        `voice` chooses the accent that text is read in.
+
+        Raises:
+            CallerError: no such voice, no such file, or not a model.
+        """
+        from hibari import Hibari  # noqa: PLC0415 - heavy, and only who speaks needs it
+
+        file = _model_file(path, voice)
+        try:
+            model = file.read_bytes()
+            engine = Hibari(model=_with_phoneme_ends(model), voice=voice, threads=threads)
+        except OSError as error:
+            raise CallerError(f"cannot read the voice at {file}: {error.strerror}", hint="check the path") from error
+        except Exception as error:  # onnxruntime's errors have no common root of their own
+            hint = "fetch it again, or check that it is a hibari voice"
+            raise CallerError(f"{file} is not a voice: {type(error).__name__}", hint=hint) from error
+        if not {"ids", "speed"} <= {entry.name for entry in engine.sess.get_inputs()}:
+            raise CallerError(f"{file} is a model, but not a voice", hint="check that it is a hibari voice")
+        _ = engine.g2p.oov  # loads the reading rules and the net for unknown words, both lazy
+        return cls(engine, lane=lane)
+
+    async def speak(self, chunk: TextChunk) -> AsyncGenerator[SpeechPiece, None]:
+        """As `Synthesizer.speak`; one piece per sentence.
+
+        Raises:
+            EngineError: the voice cannot read the text, or the model failed.
+        """
+        pieces = self._pieces(chunk)
+        job = Job(stage=Stage.SPEAK, estimate_ns=len(chunk.text) * NS_PER_CHAR)
+        while True:
+            try:
+                piece = await self._lane.run(job, lambda: next(pieces, None))
+            except Exception as error:  # the reading rules fail in as many ways as there are texts
+                if isinstance(error, EngineError):
+                    raise
+                message = f"{self.name} failed on a chunk of {len(chunk.text)} characters: {type(error).__name__}"
+                raise EngineError(message, hint="leave the chunk out; the next one is not affected") from error
+            if piece is None:
+                return
+            yield piece
+
+    async def warm_up(self) -> None:
+        """Pay for the first run of the model and of the transforms behind it."""
+        async for _ in self.speak(TextChunk(text="One moment, please.", index=0, start_chars=0, is_last=True)):
+            pass
+
+    def close(self) -> None:
+        """Nothing to free before the voice itself is; the lane is its giver's to close."""
+
+    def _pieces(self, chunk: TextChunk) -> Iterator[SpeechPiece]:
+        found = self._read(chunk.text)
+        if not found and any(map(str.isalnum, chunk.text)):
+            message = f"{self.name} knows no sound for any of the {len(chunk.text)} characters of a chunk"
+            raise EngineError(message, hint="choose a voice of the text's language")
+        borders = [0, *(utterance.start for utterance in found[1:]), len(chunk.text)]
+        for number, utterance in enumerate(found, 1):
+            start, end = borders[number - 1 : number + 1]
+            part = TextChunk(
+                text=chunk.text[start:end],
+                index=chunk.index,
+                start_chars=chunk.start_chars + start,
+                is_last=chunk.is_last and number == len(found),
+            )
+            yield self._piece(utterance, part, chunk.start_chars)
+
+    def _read(self, text: str) -> list[Utterance]:
+        """The utterances of `text`: its sentences, without those that have nothing to say."""
+        found: list[Utterance] = []
+        position = 0
+        for sentence in self._engine.split_sentences(text):
+            start = text.index(sentence, position)
+            position = start + len(sentence)
+            if any(map(str.isalnum, sentence)):
+                words = self._words(sentence, start)
+                found += utterances(words, start=start, space_id=self._space_id, longest=LONGEST_PHONEMES)
+        return found
+
+    def _words(self, sentence: str, start: int) -> list[Word]:
+        """`sentence`, which begins at `start` of the chunk, as hibari reads it."""
+        from hibari.g2p import normalize  # noqa: PLC0415
+
+        g2p, vocab = self._engine.g2p, self._engine.vocab
+        readings: list[tuple[str, str]] = []  # (text, phonemes)
+        text = phonemes = ""
+        for token in g2p.phonemize_tokens(g2p.tokenize(normalize(sentence))):
+            text += token.text
+            phonemes += token.phonemes or ""
+            if token.whitespace:
+                readings.append((text, phonemes))
+                text = phonemes = ""
+        readings.append((text, phonemes))
+        words = []
+        for (_, phonemes), said in zip(readings, chars_said(sentence, [text for text, _ in readings]), strict=True):
+            known = "".join(phoneme for phoneme in phonemes if phoneme in vocab)
+            sounding = len(known.rstrip(_MARKS))
+            words.append(
+                Word(
+                    ids=tuple(vocab[phoneme] for phoneme in known),
+                    sounding=sounding,
+                    said=None if said is None else start + said,
+                    ends_clause=known.endswith((",", ";", ":", "—")),
+                )
+            )
+        return [word for word in words if word.ids]
+
+    def _piece(self, utterance: Utterance, part: TextChunk, chunk_start: int) -> SpeechPiece:
+        pcm, phoneme_ends = self._synthesise(utterance.ids)
+        start, end = audible_span(pcm, self.rate_hz)
+        if end <= start:
+            raise EngineError(f"{self.name} gave {len(pcm)} samples of silence for {len(utterance.ids)} phonemes")
+        if phoneme_ends is None:
+            phoneme_ends = np.linspace(start, end, len(utterance.ids) + 1)[1:]
+        marks = [
+            (min(max(round(phoneme_ends[count - 1]) - start, 0), end - start), chunk_start + said)
+            for count, said in utterance.ends
+        ]
+        marks.append((end - start, part.start_chars + len(part.text.rstrip())))  # nothing sounds after this
+        pause_samples = 0 if part.is_last else self.rate_hz * pause_after_ms(part.text) // 1000
+        decay_samples = self.rate_hz * DECAY_MS // 1000
+        last = min(end + (decay_samples if part.is_last else min(decay_samples, pause_samples)), len(pcm))
+        sound = fade(pcm[start:last], self.rate_hz, in_ms=FADE_IN_MS, out_ms=FADE_OUT_MS)
+        silence = np.zeros(max(end + pause_samples - last, 0), np.float32)
+        return SpeechPiece(
+            pcm=np.concatenate([sound, silence]).clip(-1.0, 1.0),
+            rate_hz=self.rate_hz,
+            chunk=part,
+            marks=rising(marks),
+        )
+
+    def _synthesise(self, ids: Sequence[int]) -> tuple[Pcm, npt.NDArray[np.float64] | None]:
+        """The sound of the phonemes, silence around it included, and the samples at which each of them ends.
+
+        The latter is None if the model does not tell.
+        """
+        from hibari import dsp  # noqa: PLC0415
+
+        padded = np.asarray([[_PAD_ID, *ids, _PAD_ID]], np.int64)  # (1, phonemes + 2)
+        outputs = self._engine.sess.run(None, {"ids": padded, "speed": np.ones(1, np.float32)})
+        spectrum = [output[0] for output in outputs[:6]]  # five of (601, frames), one of (frames,)
+        pcm = dsp.synth(*spectrum, np.random.default_rng(NOISE_SEED))  # (samples,) f32
+        if not np.isfinite(pcm).all():
+            raise EngineError(f"{self.name} gave sound that is not finite for {len(ids)} phonemes")
+        if len(outputs) == 6:
+            return pcm, None
+        ends = outputs[6].reshape(-1)  # (phonemes + 2,) in the model's own steps of 25 ms
+        return pcm, ends[1:-1] * (len(pcm) / ends[-1])
+
+
+def _model_file(path: Path | None, voice: str) -> Path:
+    from hibari.voices import ASSETS, VOICES  # noqa: PLC0415
+
+    if voice not in VOICES:
+        near = get_close_matches(voice, VOICES, n=1, cutoff=0.0)[0]
+        raise CallerError(f"there is no voice {voice!r}", hint=f"did you mean {near!r}? There are {', '.join(VOICES)}")
+    if path is not None:
+        return path
+    if not VOICES[voice].get("bundled"):
+        raise CallerError(f"the voice {voice!r} is not part of hibari's package", hint="say where its file is")
+    return Path(ASSETS, VOICES[voice]["file"])
+
+
+def _with_phoneme_ends(model: bytes) -> bytes:
+    """`model` with one more output, the phonemes' ends, where its graph computes them under the name we know.
+
+    In a serialised message a repeated field may be continued at the end: ModelProto.graph is field 7,
+    GraphProto.output field 12, ValueInfoProto.name field 1, each with its length in one byte.
+    """
+    if _PHONEME_ENDS not in model:
+        return model
+    entry = _PHONEME_ENDS
+    for field in (1, 12, 7):
+        entry = bytes([field << 3 | 2, len(entry)]) + entry
+    return model + entry
