@@ -1,11 +1,11 @@
 """The public Python API: who answers, and how to talk to them.
 
-    from antiphon import Agent
+from antiphon import Agent
 
-    async with Agent(instructions="You are a barista.").session() as session:
-        session.feed(frame)             # the caller's sound, as it comes
-        async for event in session:     # what happens, the reply's sound among it
-            ...
+async with Agent(instructions="You are a barista.").session() as session:
+    session.feed(frame)             # the caller's sound, as it comes
+    async for event in session:     # what happens, the reply's sound among it
+        ...
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Agent:
         Raises: as Runtime.load.
         """
         config = self.configured(config or load().config)
-        return await Runtime.load(config.runtime_settings())
+        return await Runtime.load(config)
 
     def settings(self, runtime: Runtime, config: Config) -> SessionSettings:
         """What a conversation with this agent needs besides the models."""

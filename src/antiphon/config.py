@@ -39,36 +39,59 @@ PREFIX = "ANTIPHON_"
 OTHER_VARIABLES = frozenset({"ANTIPHON_CACHE"})  # ours too, but no setting: it moves the models' cache
 TYPO = 0.82  # so like a setting's variable must another be to be a slip: Kubernetes sets ANTIPHON_SERVICE_HOST itself
 MOST_THREADS = 256
+MOST_CONVERSATIONS = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChoice:
-    """The model for each role, by its name in `antiphon models list`."""
+    """Which model does what: names of the catalogue, or for the language model the path of a GGUF file.
 
-    voice_detector: Annotated[str, "tells speech from silence"] = "silero-v6"
-    prosody: Annotated[str, "judges by the tone of voice whether a turn is over"] = "smart-turn-v3.2"
+    Raises:
+        CallerError: a role that cannot stay empty is empty.
+    """
+
+    voice_detector: Annotated[str, "hears that somebody speaks"] = "silero-v6"
+    prosody: Annotated[str, "hears whether it sounded finished; empty: nobody does"] = "smart-turn-v3.2"
     recognizer: Annotated[str, "turns speech into words"] = "whisper-tiny.en"
     language_model: Annotated[str, "writes the replies"] = "smollm2-135m-instruct-q4_1"
     voice: Annotated[str, "speaks the replies"] = "hibari-heart"
 
     def __post_init__(self) -> None:
         for item in fields(self):
-            if not getattr(self, item.name).strip():
+            if item.name != "prosody" and not getattr(self, item.name).strip():
                 raise CallerError(f"{item.name} is empty", hint="`antiphon models list` shows the names")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuSettings:
-    """How many threads each engine gets; 0 decides by the cores that this machine lets us use."""
+    """How many threads each engine computes with; 0 decides by the cores that this process may use.
 
-    prosody_threads: Annotated[int, "threads for judging the tone of voice, 0 = by the machine"] = 0
-    recognizer_threads: Annotated[int, "threads for recognition, 0 = by the machine"] = 0
-    language_model_threads: Annotated[int, "threads for the language model, 0 = by the machine"] = 0
-    voice_threads: Annotated[int, "threads for the voice, 0 = by the machine"] = 0
+    Raises:
+        CallerError: a value is out of its range.
+    """
+
+    recognizer_threads: Annotated[int, "speech recognition"] = 0
+    language_model_threads: Annotated[int, "writing replies"] = 0
+    prosody_threads: Annotated[int, "judging the tone of voice, beside the recognizer"] = 1
+    voice_threads: Annotated[int, "synthesis; hibari gains little from more"] = 1
 
     def __post_init__(self) -> None:
         for item in fields(self):
             check_range(item.name, getattr(self, item.name), 0, MOST_THREADS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacitySettings:
+    """How much is taken on at once.
+
+    Raises:
+        CallerError: a value is out of its range.
+    """
+
+    conversations: Annotated[int, "at the same time; each keeps a prompt cache of its own"] = 4
+
+    def __post_init__(self) -> None:
+        check_range("conversations", self.conversations, 1, MOST_CONVERSATIONS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +101,7 @@ class Config:
     turn: TurnSettings = field(default_factory=TurnSettings)
     models: ModelChoice = field(default_factory=ModelChoice)
     cpu: CpuSettings = field(default_factory=CpuSettings)
+    capacity: CapacitySettings = field(default_factory=CapacitySettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from antiphon.core.errors import CallerError, MachineError
+from antiphon.core.errors import MachineError
 from antiphon.dialogue.turn_end import TurnEndModel
 from antiphon.models.store import Store
 from antiphon.scheduling.lanes import ThreadLane
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+    from antiphon.config import Config
     from antiphon.core.clock import Clock
     from antiphon.dialogue.commands import Command
     from antiphon.dialogue.stimuli import Stimulus
@@ -32,49 +32,6 @@ if TYPE_CHECKING:
     from antiphon.scheduling.lanes import Lane
     from antiphon.speak.synthesizer import Synthesizer
     from antiphon.think.language_model import LanguageModel
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelChoice:
-    """Which model does what: names of the catalogue, or for the language model the path of a GGUF file."""
-
-    voice_detector: str = "silero-v6"  # hears that somebody speaks
-    prosody: str = "smart-turn-v3.2"  # hears whether it sounded finished; empty: nobody does
-    recognizer: str = "whisper-tiny.en"  # turns speech into words
-    language_model: str = "smollm2-135m-instruct-q4_1"  # writes the replies
-    voice: str = "hibari-heart"  # speaks them
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CpuSettings:
-    """How many threads each engine computes with; 0: as many as this process has cores, four at most.
-
-    Raises:
-        CallerError: a value is out of its range.
-    """
-
-    recognizer_threads: int = 0  # speech recognition
-    language_model_threads: int = 0  # writing replies
-    prosody_threads: int = 1  # judging the voice, beside the recognizer
-    voice_threads: int = 1  # synthesis; hibari gains little from more
-
-    def __post_init__(self) -> None:
-        for name in self.__slots__:
-            if not 0 <= getattr(self, name) <= 256:
-                raise CallerError(f"{name} is {getattr(self, name)}", hint="use a value from 0 to 256")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuntimeSettings:
-    """Everything that is decided before the first caller comes."""
-
-    models: ModelChoice = field(default_factory=ModelChoice)
-    cpu: CpuSettings = field(default_factory=CpuSettings)
-    conversations: int = 4  # at the same time; each keeps a prompt cache of its own
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.conversations <= 256:
-            raise CallerError(f"conversations is {self.conversations}", hint="use a value from 1 to 256")
 
 
 class Runtime:
@@ -88,19 +45,18 @@ class Runtime:
         self._lanes: list[Lane] = []
 
     @classmethod
-    async def load(cls, settings: RuntimeSettings, *, store: Store | None = None) -> Self:
+    async def load(cls, config: Config, *, store: Store | None = None) -> Self:
         """Load the chosen models side by side and warm them up.
 
         Raises:
             CallerError: a model's name is unknown.
             MachineError: a model is not on this machine, or the machine cannot run it.
         """
-        store = store or Store()
-        lanes = _Lanes(settings)
+        lanes = _Lanes(config.capacity.conversations)
         try:
-            engines = await _load_engines(settings, store, lanes)
-            runtime = cls(engines, conversations=settings.conversations)
-            runtime._lanes = lanes.all()  # noqa: SLF001 - our own
+            engines = await _load_engines(config, store or Store(), lanes)
+            runtime = cls(engines, conversations=config.capacity.conversations)
+            runtime._lanes = lanes.all()
             await engines.warm_up()
         except BaseException:
             for lane in lanes.all():
@@ -123,7 +79,7 @@ class Runtime:
         if self._open >= self._conversations:
             raise MachineError(
                 f"{self._open} conversations are open, which is all that may be",
-                hint="end one, or raise runtime.conversations",
+                hint="end one, or raise capacity.conversations",
                 retryable=True,
             )
         self._open += 1
@@ -156,18 +112,18 @@ def default_turn_end() -> TurnEndModel:
 class _Lanes:
     """A lane per engine: one caller's recognition never waits for another's synthesis."""
 
-    def __init__(self, settings: RuntimeSettings) -> None:
+    def __init__(self, conversations: int) -> None:
         self.recognizer = ThreadLane("recognizer")
         self.prosody = ThreadLane("prosody")
-        self.language_model = ThreadLane("language-model", threads=2 * settings.conversations)
+        self.language_model = ThreadLane("language-model", threads=2 * conversations)
         self.voice = ThreadLane("voice")
 
     def all(self) -> list[Lane]:
         return [self.recognizer, self.prosody, self.language_model, self.voice]
 
 
-async def _load_engines(settings: RuntimeSettings, store: Store, lanes: _Lanes) -> Engines:
-    models, cpu = settings.models, settings.cpu
+async def _load_engines(config: Config, store: Store, lanes: _Lanes) -> Engines:
+    models, cpu = config.models, config.cpu
     cores = min(4, _usable_cores())
 
     def voice_detector() -> VoiceDetector:
@@ -180,9 +136,7 @@ async def _load_engines(settings: RuntimeSettings, store: Store, lanes: _Lanes) 
             return None
         from antiphon.hear.smart_turn import SmartTurnJudge  # noqa: PLC0415
 
-        return SmartTurnJudge.load(
-            store.file(models.prosody), lane=lanes.prosody, threads=cpu.prosody_threads or cores
-        )
+        return SmartTurnJudge.load(store.file(models.prosody), lane=lanes.prosody, threads=cpu.prosody_threads or cores)
 
     def recognizer() -> Recognizer:
         from antiphon.hear.whisper import WhisperRecognizer  # noqa: PLC0415
@@ -199,7 +153,7 @@ async def _load_engines(settings: RuntimeSettings, store: Store, lanes: _Lanes) 
             Path(name).expanduser() if name.endswith(".gguf") else store.file(name),
             lane=lanes.language_model,
             threads=cpu.language_model_threads or cores,
-            conversations=settings.conversations,
+            conversations=config.capacity.conversations,
         )
 
     def voice() -> Synthesizer:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from tests.speak.doubles import ToneVoice
 
 from antiphon.audio.level import audible_span
 from antiphon.core.errors import EngineError
 from antiphon.core.flow import TextChunk
 from antiphon.scheduling.lanes import ThreadLane
 from antiphon.speak.hibari import HibariVoice
-from tests.speak.doubles import ToneVoice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

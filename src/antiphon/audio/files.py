@@ -34,8 +34,8 @@ BLOCK_SAMPLES = 65_536  # read at a time, so that many channels of a long file n
 MAGICS = (b"RIFF", b"RF64", b"fLaC", b"OggS", b"FORM", b"caff", b".snd", b"ID3")
 CONVERT_HINT = "convert it, for example with: ffmpeg -i FILE -ac 1 -ar 16000 out.wav"
 
-ROOM_TONE_MS = 500  # how much of the clip's quiet end is repeated: long enough that the ear finds no rhythm in it
-ROOM_TONE_MIN_MS = 60  # with less, a repetition hums
+ROOM_TONE_MS = 500  # how much of a clip's quiet is repeated: long enough that the ear finds no rhythm in it
+ROOM_TONE_MIN_MS = 100  # with less, a repetition hums; and softly spoken syllables are shorter
 ROOM_TONE_BELOW_DB = 9.0  # under the clip's loud windows: at 10 dB signal to noise the noise still counts as room
 
 
@@ -45,7 +45,7 @@ class Playback:
 
     frame_ms: int = 20
     tail_ms: int = 0  # how long the microphone stays open after the last sample
-    tail: Literal["room", "silence"] = "room"  # room: the clip's own quiet end, forth and back
+    tail: Literal["room", "silence"] = "room"  # room: the clip's own quiet, forth and back
 
     def __post_init__(self) -> None:
         if not 1 <= self.frame_ms <= 1000:
@@ -137,16 +137,23 @@ class FileSource:
 
 
 def room_tone(pcm: Pcm, rate_hz: int) -> Pcm:
-    """The quiet end of a clip, up to ROOM_TONE_MS; empty when the clip ends in sound."""
+    """The end of the clip's longest quiet stretch, up to ROOM_TONE_MS; empty when it has none.
+
+    Mostly that is the clip's end; where a clatter lies there, or the clip stops with the last word, it is not.
+    """
     window_ms = 20
     levels = window_dbfs(pcm, rate_hz, window_ms)
     if not len(levels):
         return pcm[:0]
     loud = np.flatnonzero(levels > np.percentile(levels, 95) - ROOM_TONE_BELOW_DB)
-    quiet_windows = min(len(levels) - 1 - int(loud[-1]), ROOM_TONE_MS // window_ms)
-    if quiet_windows * window_ms < ROOM_TONE_MIN_MS:
+    borders = np.concatenate([[-1], loud, [len(levels)]])  # of the quiet stretches, in windows
+    lengths = np.diff(borders) - 1
+    longest = len(lengths) - 1 - int(np.argmax(lengths[::-1]))  # the later of equals
+    if lengths[longest] * window_ms < ROOM_TONE_MIN_MS:
         return pcm[:0]
-    return pcm[-round(quiet_windows * window_ms * rate_hz / 1000) :]
+    last = int(borders[longest + 1])
+    first = max(int(borders[longest]) + 1, last - ROOM_TONE_MS // window_ms)
+    return pcm[round(first * window_ms * rate_hz / 1000) : round(last * window_ms * rate_hz / 1000)]
 
 
 def _tail(pcm: Pcm, rate_hz: int, playback: Playback) -> Pcm:

@@ -41,7 +41,7 @@ def window_dbfs(pcm: Pcm, rate_hz: int, window_ms: float) -> npt.NDArray[np.floa
 def audible_span(pcm: Pcm, rate_hz: int) -> tuple[int, int]:
     """The first audible sample and the one after the last; (0, 0) when nothing is audible.
 
-    Audible is a run of windows above AUDIBLE_PEAK that holds at least AUDIBLE_MS of them, dips of BRIDGED_MS allowed.
+    Audible is a run of windows above AUDIBLE_PEAK that holds more than AUDIBLE_MS of them, dips of BRIDGED_MS allowed.
     """
     starts = _window_starts(len(pcm), rate_hz, WINDOW_MS)
     if not len(starts):
@@ -51,7 +51,8 @@ def audible_span(pcm: Pcm, rate_hz: int) -> tuple[int, int]:
     if not len(loud):
         return 0, 0
     breaks = np.flatnonzero(np.diff(loud) - 1 > BRIDGED_MS / WINDOW_MS) + 1
-    runs = [run for run in np.split(loud, breaks) if len(run) >= AUDIBLE_MS / WINDOW_MS]
+    # A sound of 5 ms touches up to six windows: what counts is surely longer than 4 ms, and all of 6 ms counts.
+    runs = [run for run in np.split(loud, breaks) if len(run) > AUDIBLE_MS / WINDOW_MS]
     if not runs:
         return 0, 0
     ends = np.append(starts[1:], len(pcm))

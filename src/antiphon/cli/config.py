@@ -6,6 +6,7 @@ import argparse
 import inspect
 import json
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 UNBOUND = 10_000  # columns of a table that goes into a file or a pipe: a line for each setting, whole
+PIPE = "\\|"  # a vertical bar inside a table of Markdown
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -35,7 +37,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Add `--config` and `--set`; `load_from` reads them."""
+    """Add `--config` and `--set`; `resolve` reads them."""
     # No defaults: a subparser's default would wipe out what was given before the command's name.
     parser.add_argument(
         "--config",
@@ -55,7 +57,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def load_from(arguments: argparse.Namespace) -> Resolved:
+def resolve(arguments: argparse.Namespace) -> Resolved:
     """The configuration under the flags of `add_flags`.
 
     Raises:
@@ -73,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.form == "markdown":
         print(markdown(), end="")
         return 0
-    resolved = load_from(arguments)
+    resolved = resolve(arguments)
     if arguments.form == "json":
         print(as_json(resolved))
     elif arguments.form == "toml":
@@ -102,7 +104,10 @@ def print_table(resolved: Resolved, console: Console) -> None:
             Text(str(setting.origin), style="green" if changed else "dim"),
             Text(setting.key.doc, style="dim"),
         )
-    console.print(table)
+    with console.capture() as capture:
+        console.print(table)
+    for line in capture.get().splitlines():
+        console.print(Text.from_ansi(line.rstrip()), soft_wrap=True)
     looked_for = " and ".join(map(str, resolved.looked_for))
     found = f"read {resolved.file}" if resolved.file else f"no file: looked for {looked_for}"
     console.print(Text(f"\n{found}", style="dim"))
@@ -129,28 +134,24 @@ def as_toml(resolved: Resolved) -> str:
         f"# Settings of Antiphon. Save it as {FILE_NAME} in the working folder, keep the lines that you change, and",
         "# leave the others out: then they follow the defaults of later releases.",
     ]
-    section = ""
-    for setting in resolved.settings:
-        if setting.key.section != section:
-            section = setting.key.section
-            lines += ["", f"# {_about(section)}", f"[{section}]"]
-        lines += [f"# {comment}" for comment in _comments(setting)]
-        lines.append(f"{setting.key.name} = {to_toml(setting.value)}")
+    for section, of_section in groupby(resolved.settings, key=lambda setting: setting.key.section):
+        lines += ["", f"# {_about(section)}", f"[{section}]"]
+        for setting in of_section:
+            lines += [f"# {comment}" for comment in _comments(setting)]
+            lines.append(f"{setting.key.name} = {to_toml(setting.value)}")
     return "\n".join(lines) + "\n"
 
 
 def markdown() -> str:
     """The reference of all settings: one table for each section."""
-    lines: list[str] = []
-    section = ""
-    for key in keys():
-        if key.section != section:
-            section = key.section
-            lines += ["" if lines else "# Settings", "", f"## {section}", "", _about(section), ""]
-            lines += ["| setting | variable | value | default | what it is |", "|---|---|---|---|---|"]
-            lines = lines if lines[0] else lines[1:]
-        cells = (f"`{key.dotted}`", f"`{key.variable}`", type_name(key.wanted), f"`{to_toml(key.default)}`", key.doc)
-        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    lines = ["# Settings"]
+    for section, of_section in groupby(keys(), key=lambda key: key.section):
+        lines += ["", f"## {section}", "", _about(section), ""]
+        lines += ["| setting | variable | value | default | what it is |", "|---|---|---|---|---|"]
+        for key in of_section:
+            names = (f"`{key.dotted}`", f"`{key.variable}`")
+            cells = (*names, type_name(key.wanted), f"`{to_toml(key.default)}`", key.doc)
+            lines.append(f"| {' | '.join(cell.replace('|', PIPE) for cell in cells)} |")
     return "\n".join(lines) + "\n"
 
 

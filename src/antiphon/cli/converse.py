@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from antiphon.cli.config import add_flags, resolve
 from antiphon.core.clock import MILLISECOND_NS, MonotonicClock
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
     from rich.console import Console

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from contextlib import ExitStack
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -11,6 +10,8 @@ from antiphon.cli.config import add_flags, resolve
 from antiphon.cli.converse import Outputs, add_output_flags, hold
 
 if TYPE_CHECKING:
+    import argparse
+
     from antiphon.config import Config
 
 # The bundled question is an order in a coffee shop; examples/barista.py is the long form of this.

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from antiphon.core.clock import MILLISECOND_NS
-from antiphon.core.stamps import Mark
 from antiphon.observe.picture import Sound, draw
-from antiphon.observe.waterfall import layout
+from antiphon.observe.waterfall import layout, origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +37,7 @@ def draw_turns(rehearsal: Rehearsal, path: Path) -> None:
 
 def _origin_ms(timeline: TurnTimeline, first_frame_ns: int) -> float:
     """Where on the recording the turn's last speech sample lies."""
-    return (timeline.marks[Mark.SPEECH_ENDED] - first_frame_ns) / MILLISECOND_NS
+    return (origin_of(timeline) - first_frame_ns) / MILLISECOND_NS
 
 
 def _envelope(track: npt.NDArray[np.int16], rate_hz: int, origin_ms: float) -> Sequence[tuple[float, float]]:

@@ -95,27 +95,33 @@ class Rehearsal:
 
     async def _listen(self, session: Session) -> None:
         async for event in session:
-            match event:
-                case TurnStarted():
-                    self._quiet.clear()
-                case TurnConfirmed():
-                    self.turns.append(_result(event))
-                case ReplyAudio(frame=frame):
-                    self.recording.add("reply", frame)
-                case TurnMeasured(timeline=timeline):
-                    for turn in self.turns:
-                        if turn.turn == timeline.turn:
-                            turn.timeline = timeline
-                    if timeline.voice_to_voice_ns is None:
-                        self._quiet.set()
-                case ReplyFinished(turn=number, heard=heard):
-                    for turn in self.turns:
-                        if turn.turn == number:
-                            turn.reply = heard
-                    self._quiet.set()
-                case StageFailed():
-                    self.failures.append(event)
+            self._note(event)
             self.watch(event)
+
+    def _note(self, event: Event) -> None:
+        match event:
+            case TurnStarted():
+                self._quiet.clear()
+            case TurnConfirmed():
+                self.turns.append(_result(event))
+            case ReplyAudio(frame=frame):
+                self.recording.add("reply", frame)
+            case TurnMeasured(timeline=timeline):
+                for turn in self._numbered(timeline.turn):
+                    turn.timeline = timeline
+                if timeline.voice_to_voice_ns is None:
+                    self._quiet.set()
+            case ReplyFinished(turn=number, heard=heard):
+                for turn in self._numbered(number):
+                    turn.reply = heard
+                self._quiet.set()
+            case StageFailed():
+                self.failures.append(event)
+            case _:
+                pass
+
+    def _numbered(self, number: int) -> list[TurnResult]:
+        return [turn for turn in self.turns if turn.turn == number]
 
 
 def _result(event: TurnConfirmed) -> TurnResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from antiphon.core.errors import CallerError
 
@@ -15,14 +16,14 @@ class TurnSettings:
         CallerError: a value is out of its range; the message names the field.
     """
 
-    shortest_wait_ms: int = 100  # silence that a turn's end takes at least, however sure we are
-    longest_wait_ms: int = 1200  # silence after which a turn is over, however unfinished it sounds
-    pause_ms: int = 350  # the mean length of a pause inside a turn
-    cut_in_risk: float = 0.04  # the risk of answering into a hesitation that each turn may take, 0 to 1
-    hop_ms: int = 600  # how often to look at what the caller has said while they speak
-    longest_turn_s: int = 120  # a turn is answered after this much speech, finished or not
-    stalled_ms: int = 500  # no sound at all for this long counts as a pause: the microphone went away
-    interrupt_ms: int = 250  # voice over our reply for this long takes the turn back
+    shortest_wait_ms: Annotated[int, "silence that a turn's end takes at least, however sure we are"] = 100
+    longest_wait_ms: Annotated[int, "silence after which a turn is over, however unfinished it sounds"] = 1200
+    pause_ms: Annotated[int, "the mean length of a pause inside a turn"] = 350
+    cut_in_risk: Annotated[float, "the risk of answering into a hesitation that each turn may take, 0 to 1"] = 0.04
+    hop_ms: Annotated[int, "how often to look at what the caller has said while they speak"] = 600
+    longest_turn_s: Annotated[int, "a turn is answered after this much speech, finished or not"] = 120
+    stalled_ms: Annotated[int, "no sound at all for this long counts as a pause: the microphone went away"] = 500
+    interrupt_ms: Annotated[int, "voice over our reply for this long takes the turn back"] = 250
 
     def __post_init__(self) -> None:
         check_range("shortest_wait_ms", self.shortest_wait_ms, 0, 10_000)

@@ -18,6 +18,7 @@ import json
 import os
 import shutil
 import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -26,7 +27,7 @@ import platformdirs
 
 from antiphon.core.errors import CallerError, MachineError
 from antiphon.models.catalogue import CATALOGUE, DEFAULT_NAMES, Catalogue, find
-from antiphon.models.download import Downloader, hash_file, write_error
+from antiphon.models.download import Downloader, free_bytes_of, hash_file, write_error
 from antiphon.models.fetch import Fetch, Want
 from antiphon.models.lock import exclusive
 from antiphon.models.package_index import PackageIndex
@@ -34,7 +35,7 @@ from antiphon.models.progress import SilentProgress
 from antiphon.models.source import HUB_URL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from antiphon.models.catalogue import Model, ModelFile
     from antiphon.models.progress import Progress
@@ -84,10 +85,18 @@ class Store:
     """The models of this machine."""
 
     def __init__(
-        self, root: Path | None = None, *, catalogue: Catalogue = CATALOGUE, index: PackageIndex | None = None
+        self,
+        root: Path | None = None,
+        *,
+        catalogue: Catalogue = CATALOGUE,
+        index: PackageIndex | None = None,
+        free_bytes: Callable[[Path], int] = free_bytes_of,
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self.root = default_root() if root is None else root
         self.catalogue = catalogue
+        self._free_bytes = free_bytes
+        self._pause = pause
         self._index = index  # made when first needed: a start reads no configuration of pip's
 
     def folder(self, name: str) -> Path:
@@ -190,7 +199,9 @@ class Store:
             return ()
         installed = _Installed()
         index = PackageIndex() if self._index is None else self._index
-        downloader = Downloader(transport=index.transport, progress=progress)
+        downloader = Downloader(
+            transport=index.transport, progress=progress, free_bytes=self._free_bytes, pause=self._pause
+        )
         hub_url = os.environ.get("HF_ENDPOINT") or HUB_URL
         try:
             fetch = Fetch(index=index, downloader=downloader, folder=downloads, hub_url=hub_url)

@@ -78,9 +78,7 @@ class Session:
         self._clock = clock or MonotonicClock()
         self._watch = watch
         self._on_close = on_close
-        self._state = Dialogue(
-            settings=settings.turn, turn_end=settings.turn_end, instructions=settings.instructions
-        )
+        self._state = Dialogue(settings=settings.turn, turn_end=settings.turn_end, instructions=settings.instructions)
         self._events: deque[events.Event] = deque()
         self._news = asyncio.Event()
         self._ended = False
@@ -212,7 +210,7 @@ class Session:
 
     # From commands to work.
 
-    def _carry_out(self, command: Command, now_ns: int) -> None:
+    def _carry_out(self, command: Command, now_ns: int) -> None:  # noqa: C901, PLR0912 - one case per command
         match command:
             case do.Listen(turn=turn, from_samples=start):
                 self._recognition.begin(start)

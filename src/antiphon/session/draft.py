@@ -126,15 +126,11 @@ class DraftWork:
         start_ns = shop.clock.now_ns()
         if chunk.index == 0:  # the model writes on while this is voiced; only the way to here can make a reply late
             self.record.mark(Mark.CHUNK_READY, start_ns)
-            self.record.add(
-                Stage.THINK, self._writing_since_ns, start_ns, model=shop.engines.language_model.name
-            )
+            self.record.add(Stage.THINK, self._writing_since_ns, start_ns, model=shop.engines.language_model.name)
         try:
             async with aclosing(shop.engines.synthesizer.speak(chunk)) as pieces:
                 async for piece in pieces:
-                    self.record.add(
-                        Stage.SPEAK, start_ns, shop.clock.now_ns(), model=shop.engines.synthesizer.name
-                    )
+                    self.record.add(Stage.SPEAK, start_ns, shop.clock.now_ns(), model=shop.engines.synthesizer.name)
                     if not self._voiced:
                         self._voiced = True
                         self.record.mark(Mark.VOICED)

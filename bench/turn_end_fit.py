@@ -1,0 +1,211 @@
+"""Fits the turn-end posterior that ships with the package, and shows how far it can be trusted.
+
+Data: every clip of the corpus is cut SILENCE_MS after its end (label 1) and after each pause inside the turn (label
+0); each cut is heard by the real engines as a live call would be: transcript, sentence-end mass of the language model,
+prosody. Classes are weighted to a prior of one half. One logistic regression per set of evidence (L2, C = 1).
+Out of fold: 10 folds by clip. What would falsify it: out-of-fold ECE above 0.1, or fewer ends kept at 5 % false than by
+prosody alone.
+
+Caveats: most of the pauses were spliced into fluent speech, the speakers are shared between folds, and the domain is
+one (orders in a coffee shop).
+
+Usage: python bench/turn_end_fit.py [--corpus DIR] [--write]     needs the extra `fit`; --write replaces the shipped fit
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold
+
+from antiphon.agent import read_agent
+from antiphon.audio.files import read
+from antiphon.core.flow import HEARING_RATE_HZ, AudioFrame
+from antiphon.dialogue.history import prompt
+from antiphon.dialogue.turn_end import Evidence
+from antiphon.config import Config
+from antiphon.runtime import Runtime
+from fingerprint import fingerprint
+
+if TYPE_CHECKING:
+    from antiphon.agent import Agent
+
+ROOT = Path(__file__).parents[1]
+SILENCE_MS = 100  # when a draft's transcription begins at the earliest; later cuts differ little
+FALSE_RATES = (0.02, 0.05, 0.10, 0.20)
+BINS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """One place to judge, and the truth about it."""
+
+    clip: str
+    kind: str
+    at_s: float
+    is_end: bool
+    evidence: Evidence
+
+
+async def gather(corpus: Path, agent: Agent) -> list[Cut]:
+    runtime = await Runtime.load(Config())
+    cuts = []
+    try:
+        clips = [json.loads(line) for line in (corpus / "manifest.jsonl").read_text().splitlines()]
+        for place, clip in enumerate(clips):
+            pcm, rate_hz = read(corpus / clip["file"])
+            assert rate_hz == HEARING_RATE_HZ
+            ends = [(start, False) for start, _ in clip["inner_pauses_s"]] + [(clip["speech_end_s"], True)]
+            for at_s, is_end in ends:
+                evidence = await judge(runtime, agent, pcm, clip["speech_start_s"], at_s)
+                cuts.append(Cut(clip=clip["file"], kind=clip["kind"], at_s=at_s, is_end=is_end, evidence=evidence))
+            print(f"\r{place + 1}/{len(clips)} clips", end="", flush=True)
+    finally:
+        runtime.close()
+    print()
+    return cuts
+
+
+async def judge(runtime: Runtime, agent: Agent, pcm: np.ndarray, start_s: float, at_s: float) -> Evidence:
+    """What a call would know SILENCE_MS after `at_s`."""
+    engines = runtime.engines
+    end = round((at_s + SILENCE_MS / 1000) * HEARING_RATE_HZ)
+    recognition = engines.recognizer.open(agent.vocabulary)
+    recognition.begin(max(0, round((start_s - 0.3) * HEARING_RATE_HZ)))
+    for pos in range(0, end, 320):
+        recognition.feed(AudioFrame(pcm[pos : min(pos + 320, end)], HEARING_RATE_HZ, pos, 0))
+    transcript = await recognition.transcribe(round(at_s * HEARING_RATE_HZ), final=True)
+    recognition.close()
+    thinking = engines.language_model.open()
+    mass = await thinking.sentence_end_mass(prompt(agent.instructions, (), transcript.text))
+    thinking.close()
+    assert engines.prosody is not None
+    prosody = await engines.prosody.probability(pcm[max(0, end - engines.prosody.window_samples) : end])
+    return Evidence(text=transcript.text, end_mass=mass, prosody=prosody)
+
+
+KINDS: dict[str, dict[str, None]] = {
+    "words": {"end_mass": None, "prosody": None},
+    "words+mass": {"prosody": None},
+    "words+prosody": {"end_mass": None},
+    "words+mass+prosody": {},
+}
+
+
+def fit_kind(cuts: list[Cut], blanks: dict[str, None]) -> tuple[dict[str, object], dict[str, object], np.ndarray]:
+    """The regression on all cuts, what it is worth out of fold, and its out-of-fold posteriors."""
+    features = [replace(cut.evidence, **blanks).features() for cut in cuts]
+    names = list(features[0])
+    inputs = np.array([[feature[name] for name in names] for feature in features])
+    truth = np.array([cut.is_end for cut in cuts])
+    groups = np.array([cut.clip for cut in cuts])
+    posterior = np.zeros(len(cuts))
+    for train, held in GroupKFold(10).split(inputs, truth, groups):
+        posterior[held] = regression().fit(inputs[train], truth[train]).predict_proba(inputs[held])[:, 1]
+    whole = regression().fit(inputs, truth)
+    fit = {
+        "bias": round(float(whole.intercept_[0]), 4),
+        "weights": {name: round(float(weight), 4) for name, weight in zip(names, whole.coef_[0], strict=True)},
+    }
+    return fit, quality(truth, posterior), posterior
+
+
+def regression() -> LogisticRegression:
+    return LogisticRegression(C=1.0, class_weight="balanced")
+
+
+def quality(truth: np.ndarray, posterior: np.ndarray) -> dict[str, object]:
+    """Ends kept at given false rates, and how far the posterior is off (weighted to a prior of one half)."""
+    weights = np.where(truth, 0.5 / truth.sum(), 0.5 / (~truth).sum())
+    bins = reliability(truth, posterior, weights)
+    kept = {}
+    for rate in FALSE_RATES:
+        threshold = np.quantile(posterior[~truth], 1 - rate, method="higher")
+        kept[f"{rate:.0%}"] = round(float((posterior[truth] > threshold).mean()), 3)
+    return {
+        "ends_kept_at_false_rate": kept,
+        "brier": round(float((weights * (posterior - truth) ** 2).sum()), 4),
+        "ece": round(sum(each["weight"] * abs(each["posterior"] - each["share_of_ends"]) for each in bins), 4),
+        "reliability": bins,
+    }
+
+
+def reliability(truth: np.ndarray, posterior: np.ndarray, weights: np.ndarray) -> list[dict[str, float]]:
+    bins = []
+    place = np.minimum((posterior * BINS).astype(int), BINS - 1)
+    for number in range(BINS):
+        inside = place == number
+        if not inside.any():
+            continue
+        weight = weights[inside].sum()
+        bins.append(
+            {
+                "posterior": round(float((weights[inside] * posterior[inside]).sum() / weight), 4),
+                "share_of_ends": round(float((weights[inside] * truth[inside]).sum() / weight), 4),
+                "weight": round(float(weight), 4),
+                "cuts": int(inside.sum()),
+            }
+        )
+    return bins
+
+
+def plot(report: dict[str, dict[str, object]], path: Path) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(1, len(report), figsize=(4 * len(report), 4), sharey=True, layout="constrained")
+    for axis, (kind, values) in zip(axes, report.items(), strict=True):
+        bins = values["reliability"]
+        axis.plot([0, 1], [0, 1], color="#999999", linewidth=1)
+        axis.scatter(
+            [each["posterior"] for each in bins],
+            [each["share_of_ends"] for each in bins],
+            s=[20 + 600 * each["weight"] for each in bins],
+            color="#0072b2",
+            alpha=0.7,
+        )
+        axis.set(title=f"{kind}\nECE {values['ece']:.3f}", xlabel="posterior", xlim=(0, 1), ylim=(-0.02, 1.02))
+    axes[0].set_ylabel("share of ends, out of fold")
+    figure.savefig(path, dpi=130)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", type=Path, default=ROOT.parent / "shared" / "corpus" / "barista")
+    parser.add_argument("--agent", type=Path, default=ROOT / "examples" / "barista.py")
+    parser.add_argument("--out", type=Path, default=ROOT / "results" / "turn_end_fit.json")
+    parser.add_argument("--write", action="store_true", help="replace the fit that ships with the package")
+    arguments = parser.parse_args()
+    cuts = asyncio.run(gather(arguments.corpus, read_agent(arguments.agent)))
+    fits, report = {}, {}
+    for kind, blanks in KINDS.items():
+        fits[kind], report[kind], _ = fit_kind(cuts, blanks)
+        print(f"{kind:20} {json.dumps({k: v for k, v in report[kind].items() if k != 'reliability'})}")
+    result = {
+        "schema": "antiphon.turn_end_fit/1",
+        "machine": fingerprint(),
+        "silence_ms": SILENCE_MS,
+        "ends": sum(cut.is_end for cut in cuts),
+        "pauses": sum(not cut.is_end for cut in cuts),
+        "out_of_fold": report,
+        "fits": fits,
+        "cuts": [{**asdict(cut), "evidence": cut.evidence.features()} for cut in cuts],
+    }
+    arguments.out.write_text(json.dumps(result, indent=1) + "\n")
+    plot(report, ROOT / "docs" / "turn-end-reliability.png")
+    if arguments.write:
+        shipped = ROOT / "src" / "antiphon" / "assets" / "turn_end.json"
+        shipped.write_text(json.dumps({"made_by": "bench/turn_end_fit.py", "fits": fits}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
