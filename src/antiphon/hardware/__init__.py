@@ -1,0 +1,1 @@
+"""What this machine offers: its CPU, and which of the engines load on it."""

@@ -67,7 +67,7 @@ def _import_in_child(modules: Sequence[str], timeout_s: float) -> tuple[str, str
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        return (error.stdout or b"").decode(errors="replace"), f"not loaded within {timeout_s:.0f} s"
+        return (error.stdout or b"").decode(errors="replace"), f"not loaded within {timeout_s:g} s"
     except OSError as error:
         return "", f"no child process could be started: {error.strerror}"
     end = f"the import ended its process with signal {-child.returncode}" if child.returncode < 0 else ""

@@ -7,6 +7,7 @@ query. Threads: one transport may be used by several at once; `open` blocks.
 from __future__ import annotations
 
 import base64
+import functools
 import http.client
 import netrc
 import os
@@ -101,15 +102,17 @@ class _Https(urllib.request.HTTPSHandler):
     def __init__(self, settings: IndexSettings) -> None:
         super().__init__()
         self._trusted_hosts = settings.trusted_hosts
-        self._checked = _tls_context(settings)
+        # made when first needed: reading all authorities takes some 50 ms, and a mirror on http needs none of them
+        self._checked = functools.cache(lambda: _tls_context(settings))
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
         parts = urlsplit(req.full_url)
-        context = self._checked
         if parts.hostname in self._trusted_hosts or parts.netloc in self._trusted_hosts:
             context = ssl.create_default_context()
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE  # what its owner asked for; the file's sha256 is checked all the same
+        else:
+            context = self._checked()
         return self.do_open(http.client.HTTPSConnection, req, context=context)
 
 

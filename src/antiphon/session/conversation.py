@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 from antiphon.audio.resample import FrameResampler
 from antiphon.core.clock import MILLISECOND_NS, SECOND_NS, Clock, MonotonicClock, samples_to_ns
 from antiphon.core.errors import AntiphonError, CallerError
-from antiphon.core.flow import HEARING_RATE_HZ, AudioFrame
+from antiphon.core.flow import HEARING_RATE_HZ
 from antiphon.core.stamps import Mark, Stage
 from antiphon.dialogue import commands as do
 from antiphon.dialogue import stimuli
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from types import TracebackType
 
+    from antiphon.core.flow import AudioFrame
     from antiphon.dialogue.commands import Command
     from antiphon.dialogue.stimuli import Stimulus, Timer
     from antiphon.dialogue.turn_end import TurnEndModel
     from antiphon.session.engines import Engines
-    from antiphon.speak.playout import ReplyFrame
 
 MOST_EVENTS = 6000  # two minutes of unread sound; a reader that far behind is gone
 
@@ -326,13 +326,11 @@ class Session:
 
     # From the player.
 
-    def _sounds(self, frame: ReplyFrame) -> None:
-        draft = self._drafts[frame.generation]
-        heard = AudioFrame(
-            pcm=frame.pcm, rate_hz=frame.rate_hz, pos_samples=frame.pos_samples, captured_ns=frame.due_ns
-        )
-        self._emit(events.ReplyAudio(turn=draft.record.turn, frame=heard))
-        self._tell_text(draft, self._player.played().chars)
+    def _sounds(self, frame: AudioFrame) -> None:
+        played = self._player.played()
+        draft = self._drafts[played.generation]
+        self._emit(events.ReplyAudio(turn=draft.record.turn, frame=frame))
+        self._tell_text(draft, played.chars)
 
     def _played(self, event: SoundBegan | PlayerEnded) -> None:
         match event:

@@ -33,16 +33,19 @@ if TYPE_CHECKING:
     from antiphon.core.flow import Pcm
     from antiphon.scheduling.lanes import Lane
 
-LONGEST_PHONEMES = 400  # hibari's own bound on an utterance, about 25 s of speech
-LONGEST_SLICE_NS = 450 * MILLISECOND_NS  # one utterance of LONGEST_PHONEMES, 1 thread of the 2-core reference machine
-NS_PER_CHAR = MILLISECOND_NS  # reading and synthesis together, 15-word sentences on the same machine
+LONGEST_PHONEMES = 400  # hibari's own bound on an utterance, about 23 s of speech
+LONGEST_SLICE_NS = 450 * MILLISECOND_NS  # 359 phonemes took 374-454 ms, 1 thread of a 2-core machine under load
+# Reading and synthesis together: 17, 30 and 75 characters took 27, 39 and 57 ms on the same machine.
+NS_PER_CHUNK = 10 * MILLISECOND_NS
+NS_PER_CHAR = MILLISECOND_NS
 FADE_IN_MS = 2  # silence to the first audible sample: short, or the burst of a "t" or "k" is lost
 FADE_OUT_MS = 5
 DECAY_MS = 60  # of the sound's own dying away that a pause begins with; after it, 14 phrases were all below -60 dBFS
 NOISE_SEED = 0  # of the breathy part of the sound: with a fixed seed a chunk sounds the same every time
 
 # The model adds up its phonemes' durations inside its graph and gives only the sound. This tensor, (ids,) int64, is
-# where each phoneme ends; declared as one more output it costs nothing and puts every word in its place.
+# where each phoneme ends; declared as one more output it costs nothing and puts every word in its place. Against the
+# silence at a dozen commas it lies about 50 ms behind the sound, so that no word counts before it was said.
 _PHONEME_ENDS = b"/CumSum_output_0"
 _PAD_ID = 0  # before and after an utterance
 _MARKS = ' ;:,.!?—…"“”()'  # phonemes that have rhythm but no sound of their own
@@ -92,7 +95,7 @@ class HibariVoice:
             EngineError: the voice cannot read the text, or the model failed.
         """
         pieces = self._pieces(chunk)
-        job = Job(stage=Stage.SPEAK, estimate_ns=len(chunk.text) * NS_PER_CHAR)
+        job = Job(stage=Stage.SPEAK, estimate_ns=NS_PER_CHUNK + len(chunk.text) * NS_PER_CHAR)
         while True:
             try:
                 piece = await self._lane.run(job, lambda: next(pieces, None))

@@ -100,6 +100,8 @@ class Playout:
     def push(self, generation: int, piece: SpeechPiece, now_ns: int) -> bool:
         """Take the next piece of a reply; False if the reply is stale and the piece was dropped.
 
+        The first piece of a newer reply ends the older one where it is.
+
         Raises:
             CallerError: the piece has another rate.
         """
@@ -197,6 +199,7 @@ class _Reply:
         return self._voice_end_ns if self._last else self._finished_ns
 
     def add(self, piece: SpeechPiece, now_ns: int) -> None:
+        assert self._finished_ns is None, "a piece after the reply was finished"
         if self._first_audible is None:
             first, end = audible_span(piece.pcm, self._rate_hz)
             if first < end:
