@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from antiphon.models.store import Store
+
 MARKERS = {"unit", "model", "corpus", "e2e"}
 
 
@@ -17,23 +19,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def silero_file() -> Path:
-    return Path("/tmp/models/silero_vad.onnx")
+def store() -> Store:
+    """The models of this machine; scripts/test fetches them before the tests begin."""
+    return Store()
 
 
 @pytest.fixture(scope="session")
-def smart_turn_file() -> Path:
-    return Path("/tmp/models/smart-turn-v3.2-cpu.onnx")
+def silero_file(store: Store) -> Path:
+    return store.file("silero-v6")
 
 
 @pytest.fixture(scope="session")
-def whisper_folder() -> Path:
-    return Path("/tmp/models/whisper")
+def smart_turn_file(store: Store) -> Path:
+    return store.file("smart-turn-v3.2")
 
 
 @pytest.fixture(scope="session")
-def smollm2_file() -> Path:
-    return Path("/tmp/models/SmolLM2-135M-Instruct.Q4_1.gguf")
+def whisper_folder(store: Store) -> Path:
+    return store.locate("whisper-tiny.en")
+
+
+@pytest.fixture(scope="session")
+def smollm2_file(store: Store) -> Path:
+    return store.file("smollm2-135m-instruct-q4_1")
 
 
 @pytest.fixture(scope="session")

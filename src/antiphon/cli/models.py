@@ -118,7 +118,7 @@ def progress_display() -> Iterator[Progress]:
     from rich.progress import Progress as RichDisplay
 
     name = TextColumn("{task.description}", markup=False)
-    columns = (name, BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    columns = (name, BarColumn(bar_width=20), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     with RichDisplay(*columns, console=console) as display:
         yield BarProgress(display)
 

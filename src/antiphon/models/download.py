@@ -61,6 +61,10 @@ class Downloader:
             Stopped: the stop event was set; what has come stays for the next time.
         """
         part = target.with_name(target.name + ".part")
+        for earlier in (target, part):  # a process that ended between the last byte and its use leaves one of them
+            if sha256 and earlier.is_file() and earlier.stat().st_size == size_bytes and hash_file(earlier) == sha256:
+                earlier.replace(target)
+                return
         shown = _Shown(self.progress, name)
         try:
             if not sha256:  # nothing could judge what was joined to an older beginning

@@ -135,7 +135,7 @@ class Fetch:
         reasons: list[str] = []
         for wheel in self._index.wheels(source.distribution, source.version):
             try:
-                path = self._local(wheel, f"{group.title} ({source.distribution} {source.version})")
+                path = self._local(wheel, group.title)
             except PeerError as error:
                 reasons.append(error.message)
                 continue

@@ -1,0 +1,40 @@
+"""A model's guesses at the next token in, the probability that the sentence ends here out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_TERMINALS = ".!?。！？｡।॥؟۔…"
+_CLOSERS = "\"')]}”’»」』"
+
+
+def without_final_mark(text: str) -> str:
+    """`text` up to its last word.
+
+    A recognizer puts a mark after whatever it heard last; behind a mark the model would be asked how the next
+    sentence begins. The mark is evidence of its own, and not this one's.
+    """
+    return text.rstrip().rstrip(_TERMINALS + _CLOSERS).rstrip()
+
+
+def ends_sentence(token: str) -> bool:
+    """Whether the sentence is over with `token`: a final mark, a new line, or no text, the end of the message.
+
+    Not so an ellipsis, which people write where a speaker trails off and may go on, nor a mark within a word
+    such as the one of `.com`.
+    """
+    if not token or token.lstrip(" ").startswith("\n"):
+        return True
+    mark = token.strip().rstrip(_CLOSERS)
+    return mark in {*_TERMINALS} - {"…"} or mark in {"?!", "!!", "!?", "??"}
+
+
+def end_mass(candidates: Iterable[tuple[str, float]]) -> float:
+    """The share of the candidates (text, probability) that end the sentence.
+
+    The tail beyond the candidates counts as going on.
+    """
+    return min(1.0, sum(probability for token, probability in candidates if ends_sentence(token)))
