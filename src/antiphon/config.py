@@ -30,6 +30,8 @@ from platformdirs import user_config_path
 from antiphon.config_values import Value, choices, seen, to_toml, type_name, value_of_text, value_of_toml
 from antiphon.core.errors import CallerError
 from antiphon.dialogue.settings import TurnSettings, check_range
+from antiphon.think.chunker import ChunkerSettings
+from antiphon.think.llama import LlamaSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -89,9 +91,11 @@ class CapacitySettings:
     """
 
     conversations: Annotated[int, "at the same time; each keeps a prompt cache of its own"] = 4
+    context_tokens: Annotated[int, "of the language model, for each conversation; what is older is forgotten"] = 2048
 
     def __post_init__(self) -> None:
         check_range("conversations", self.conversations, 1, MOST_CONVERSATIONS)
+        check_range("context_tokens", self.context_tokens, 256, 2**20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +106,8 @@ class Config:
     models: ModelChoice = field(default_factory=ModelChoice)
     cpu: CpuSettings = field(default_factory=CpuSettings)
     capacity: CapacitySettings = field(default_factory=CapacitySettings)
+    chunker: ChunkerSettings = field(default_factory=ChunkerSettings)
+    llama: LlamaSettings = field(default_factory=LlamaSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -154,6 +154,8 @@ async def _load_engines(config: Config, store: Store, lanes: _Lanes) -> Engines:
             lane=lanes.language_model,
             threads=cpu.language_model_threads or cores,
             conversations=config.capacity.conversations,
+            context_tokens=config.capacity.context_tokens,
+            settings=config.llama,
         )
 
     def voice() -> Synthesizer:

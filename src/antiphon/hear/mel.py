@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 BINS = 80
 WINDOW_SAMPLES = 400
 HOP_SAMPLES = 160
+COLUMNS_PER_SECOND = HEARING_RATE_HZ // HOP_SAMPLES
 REACH_SAMPLES = WINDOW_SAMPLES // 2  # how far a column looks to either side of its centre
 _FLOOR = np.float32(1e-10)  # of power: what silence is taken for
 _SILENCE = np.float32(-10.0)  # log10 of the floor: a column of silence
@@ -171,7 +172,7 @@ class MelStream:
 
 
 def _settled(samples: int) -> int:
-    """How many columns sound after the first `samples` cannot change; the mirror takes one sample more than it covers."""
+    """How many columns cannot change once there are `samples`; the mirror reaches one sample further than a window."""
     return max(0, (samples - REACH_SAMPLES - 1) // HOP_SAMPLES + 1)
 
 

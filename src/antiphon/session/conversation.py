@@ -92,7 +92,7 @@ class Session:
         self._records: dict[int, TurnRecord] = {}  # of the turn that is being heard
         self._resampler: FrameResampler | None = None
         self._window = SoundWindow(engines.prosody.window_samples if engines.prosody else 0)
-        self._ear = Ear(engines.voice_detector.open())
+        self._ear = Ear(engines.voice_detector)
         self._recognition = engines.recognizer.open(settings.vocabulary)
         self._thinking = engines.language_model.open()
         self._heard_until: AudioFrame | None = None
@@ -174,7 +174,7 @@ class Session:
         self._heard_until = frame
         self._window.push(frame.pcm)
         self._recognition.feed(frame)
-        for fact in self._ear.push(frame):
+        for fact in self._ear.hear(frame):
             now_ns = self._clock.now_ns()
             match fact:
                 case VoiceStarted(start_samples=start):
@@ -189,7 +189,7 @@ class Session:
         now_ns = self._clock.now_ns()
         if now_ns - self._fed_ns >= patience_ns:
             self._stall = None
-            self._ear.reset()
+            self._ear.break_off()
             end_samples, ended_ns = self._where_sound_ended()
             self._happens(stimuli.InputStalled(at_ns=now_ns, end_samples=end_samples, ended_ns=ended_ns))
             return

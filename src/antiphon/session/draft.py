@@ -115,7 +115,7 @@ class DraftWork:
             async for piece in pieces:
                 self.record.mark(Mark.FIRST_TOKEN)
                 self.text += piece
-                for chunk in chunker.push(piece):
+                for chunk in chunker.feed(piece):
                     await self._voice(chunk)
         for chunk in chunker.finish():
             await self._voice(chunk)

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 # `<|im_end|>`, `</s>`, `<start_of_turn>`, `[INST]`: in no family does a marker hold a space after its bracket.
 _MARKER_OPENS = re.compile(r"<(?=\S)|\[(?=/?[A-Z])")
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")  # llama.cpp ends a prompt at a NUL, JSON has no lone half
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]"
+)  # llama.cpp ends a prompt at a NUL, JSON has no lone half
 
 # A small model that does not stop goes on to write the caller's next line.
 _NEXT_SPEAKER = ("\nUser:", "\nuser:", "\nHuman:", "\nAssistant:", "\nassistant:", "\nSystem:", "\nsystem:")

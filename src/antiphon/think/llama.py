@@ -4,17 +4,15 @@ Each conversation holds a slot of the model's cache (`slots.py`), so that only w
 While tokens are written, the prompts of other conversations are read in batches between them.
 
 Threads: called on the event loop; each call blocks one thread of the lane, which therefore needs one for each
-conversation. Pieces come back through queues that hold a whole reply, so a slow reader never blocks a worker.
+conversation. A stop, or the end of a reading task, takes effect at the model's next token or prompt batch.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-import threading
 from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from antiphon.core.clock import MILLISECOND_NS
@@ -23,19 +21,23 @@ from antiphon.core.flow import Message
 from antiphon.core.stamps import Stage
 from antiphon.scheduling.job import Job
 from antiphon.think.chat_template import ChatTemplate, join_messages, template_for, template_named
+from antiphon.think.completion import Completion
 from antiphon.think.context_window import choose_window, head_length, last_words
-from antiphon.think.llama_server import Completed, LlamaServer, ServerPlan, read_chat_template
+from antiphon.think.llama_server import LlamaServer, ServerPlan, check_model_file, read_chat_template
 from antiphon.think.sentence_end import end_mass, without_final_mark
 from antiphon.think.slots import SlotTable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Sequence
     from pathlib import Path
 
     from antiphon.scheduling.lanes import Lane
 
-_MARGIN_TOKENS = 16  # what a template adds around the messages, begin-of-text and assistant's opener included
+_AROUND_MESSAGE_TOKENS = 8  # the markers of one message; chatml has 5
+_MARGIN_TOKENS = 16  # begin of text, the reply's opening marker, and the last token, which needs a place as well
+_LEAST_ROOM_TOKENS = 32  # for the user's words; less is no conversation
 _SMALLEST_CONTEXT_TOKENS = 256
+_SIZES_KEPT = 512  # messages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,20 +72,14 @@ class LlamaSettings:
 class LlamaModel:
     """The loaded model. It needs a lane of its own with as many threads as conversations."""
 
-    longest_slice_ns = 130 * MILLISECOND_NS  # a batch of 32 prompt tokens with two threads; with one, 190
+    longest_slice_ns = 130 * MILLISECOND_NS  # a batch of 32 prompt tokens
 
-    def __init__(self, server: LlamaServer, plan: ServerPlan, *, name: str, lane: Lane, settings: LlamaSettings) -> None:
+    def __init__(self, shared: _Shared, *, name: str) -> None:
         self.name = name
-        self.settings = settings
-        self.plan = plan
-        self._server = server
-        self._lane = lane
-        self._slots = SlotTable(plan.conversations)
-        self._template = template_named(settings.template or "chatml")
-        self._sizes: dict[Message, int] = {}
+        self._shared = shared
 
     @classmethod
-    def load(  # noqa: PLR0913 - a loader's job is to take what the plan decided
+    def load(
         cls,
         path: Path,
         *,
@@ -95,6 +91,8 @@ class LlamaModel:
     ) -> LlamaModel:
         """Load a .gguf file; blocks for as long as that takes.
 
+        `conversations` have their prompts cached at once, more can be open; `context_tokens` are for each of them.
+
         Raises:
             CallerError: a value is out of its range, or the file is missing, no model, or of an unknown family.
             EngineError: the model cannot be loaded.
@@ -104,20 +102,26 @@ class LlamaModel:
         _check_range("threads", threads, 1, 512)
         _check_range("conversations", conversations, 1, 256)
         _check_range("context_tokens", context_tokens, _SMALLEST_CONTEXT_TOKENS, 2**20)
+        check_model_file(path)
+        template = template_named(settings.template) if settings.template else _family(path)
         plan = ServerPlan(
             threads=threads,
             conversations=conversations,
             context_tokens=context_tokens,
             batch_tokens=settings.batch_tokens,
         )
-        server = LlamaServer(path, plan)
-        model = cls(server, plan, name=path.stem, lane=lane, settings=settings)
-        if not settings.template:
-            model._template = _family(path)
-        return model
+        shared = _Shared(
+            server=LlamaServer(path, plan),
+            lane=lane,
+            slots=SlotTable(conversations),
+            template=template,
+            settings=settings,
+            context_tokens=context_tokens,
+        )
+        return cls(shared, name=path.stem)
 
     def open(self) -> LlamaThinking:
-        return LlamaThinking(self)
+        return LlamaThinking(self._shared)
 
     async def warm_up(self) -> None:
         """Read and write a few tokens, as the first turn will."""
@@ -127,6 +131,202 @@ class LlamaModel:
         thinking.close()
 
     def close(self) -> None:
-        """Stop what is at work at its next token, and refuse everything from here on."""
-        self._server.close()
-"""
+        """Refuse everything from here on; what is at work ends at its next token, and the model is freed then."""
+        self._shared.server.close()
+        for completion in self._shared.at_work:
+            completion.ask_to_stop()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shared:
+    """What the conversations of one model have in common."""
+
+    server: LlamaServer
+    lane: Lane
+    slots: SlotTable
+    template: ChatTemplate
+    settings: LlamaSettings
+    context_tokens: int
+    at_work: set[Completion] = field(default_factory=set)
+    sizes: dict[Message, int] = field(default_factory=dict)  # in tokens, of messages counted lately
+
+    async def size(self, message: Message) -> int:
+        """How many tokens `message` takes."""
+        known = self.sizes.get(message)
+        if known is None:
+            text = message.text
+            known = await self.lane.run(Job(stage=Stage.PREFILL), lambda: self.server.count_tokens(text))
+            known += _AROUND_MESSAGE_TOKENS
+            if len(self.sizes) >= _SIZES_KEPT:
+                self.sizes.clear()
+            self.sizes[message] = known
+        return known
+
+
+class LlamaThinking:
+    """One conversation. Its calls run one after another; a prompt read ahead makes way for any later call."""
+
+    def __init__(self, shared: _Shared) -> None:
+        self._shared = shared
+        self._turn = asyncio.Lock()
+        self._calls = 0
+        self._ahead: Completion | None = None
+        self._dropped = 0
+        self._reply_tokens = shared.settings.reply_reserve_tokens
+        self._closed = False
+
+    async def prefill(self, messages: Sequence[Message]) -> None:
+        """Read ahead until done, or until a later call of this conversation wants the model.
+
+        Raises:
+            CallerError: the last message is not the user's, or the instructions fill the context.
+            EngineError: the model failed.
+        """
+        completion = await self._begin(messages, Stage.PREFILL, {"n_predict": 1}, open_last=True)
+        if completion is None:
+            return
+        self._ahead = completion
+        try:
+            async for _ in completion.steps():
+                pass
+        finally:
+            self._ahead = None
+            await completion.stop()
+
+    async def sentence_end_mass(self, messages: Sequence[Message]) -> float | None:
+        """As the contract says; a final mark of the last message is left out first. None without any words.
+
+        Raises:
+            CallerError: the last message is not the user's, or the instructions fill the context.
+            EngineError: the model failed.
+        """
+        if not messages:
+            return None
+        words = without_final_mark(messages[-1].text)
+        if not words:
+            return None
+        asked = [*messages[:-1], Message(messages[-1].role, words)]
+        wanted: dict[str, object] = {"n_predict": 1, "n_probs": self._shared.settings.end_candidates}
+        completion = await self._begin(asked, Stage.JUDGE, wanted, open_last=True)
+        assert completion is not None
+        mass = None
+        try:
+            async for step in completion.steps():
+                if step.candidates:
+                    mass = end_mass((token, math.exp(odds)) for token, odds in step.candidates)
+        finally:
+            await completion.stop()
+        return mass
+
+    async def write(self, messages: Sequence[Message], *, max_tokens: int) -> AsyncGenerator[str, None]:
+        """The reply, cut where the model begins to speak for somebody else.
+
+        Another `write` of the same conversation waits until this one has ended or was closed.
+
+        Raises:
+            CallerError: there are no words to answer, or `max_tokens` or the instructions fill the context.
+            EngineError: the model failed, or was closed.
+        """
+        largest = self._shared.context_tokens // 2
+        _check_range("max_tokens", max_tokens, 1, largest)
+        self._reply_tokens = max_tokens
+        completion = await self._begin(messages, Stage.THINK, {"n_predict": max_tokens}, open_last=False)
+        assert completion is not None
+        try:
+            async for step in completion.steps():
+                text = step.text.replace("\ufffd", "")  # bytes that are no character, as a model may well write
+                if text:
+                    yield text
+            if self._shared.server.is_closed:
+                raise EngineError("the language model was closed in the middle of a reply")
+        finally:
+            await completion.stop()
+
+    def close(self) -> None:
+        self._closed = True
+        if self._ahead is not None:
+            self._ahead.ask_to_stop()
+        self._shared.slots.forget(self)
+
+    async def _begin(
+        self, messages: Sequence[Message], stage: Stage, wanted: dict[str, object], *, open_last: bool
+    ) -> Completion | None:
+        """Start a completion once this conversation's turn and a slot are there; None if a prefill came too late."""
+        self._calls += 1
+        call = self._calls
+        if self._ahead is not None:
+            self._ahead.ask_to_stop()
+        with ExitStack() as held:
+            await self._turn.acquire()
+            held.callback(self._turn.release)
+            if stage is Stage.PREFILL and call != self._calls:
+                return None
+            if self._closed:
+                raise EngineError("the conversation is closed")
+            slot = await self._shared.slots.acquire(self)
+            held.callback(self._shared.slots.release, slot)
+            kept = await self._fitting(join_messages(messages))
+            prompt = self._shared.template.render(kept, open_last=open_last)
+            request = {**self._sampling(), **wanted, "prompt": prompt, "id_slot": slot}
+            completion = Completion(self._shared.server, self._shared.lane, Job(stage=stage), request)
+            self._shared.at_work.add(completion)
+            held.callback(self._shared.at_work.discard, completion)
+            completion.when_done(held.pop_all().close)
+        return completion
+
+    def _sampling(self) -> dict[str, object]:
+        settings = self._shared.settings
+        return {
+            "cache_prompt": True,
+            "temperature": settings.temperature,
+            "seed": settings.seed,
+            "repeat_penalty": settings.repeat_penalty,
+            "repeat_last_n": settings.repeat_last_tokens,
+            "stop": list(self._shared.template.stops),
+            "preserved_tokens": list(self._shared.template.markers),  # come out as text, which then is a stop
+        }
+
+    async def _fitting(self, messages: list[Message]) -> list[Message]:
+        """`messages` without the oldest exchanges, if all of them and a reply are too much for the context."""
+        if not messages or messages[-1].role != "user":
+            raise CallerError("there are no words of the user to answer", hint="let the user's message come last")
+        room = self._shared.context_tokens - self._reply_tokens - _MARGIN_TOKENS
+        # a token is at least one byte, and this spares the counting as long as a conversation is short
+        if sum(len(message.text.encode()) + _AROUND_MESSAGE_TOKENS for message in messages) <= room:
+            self._dropped = 0
+            return messages
+        sizes = [await self._shared.size(message) for message in messages]
+        window = choose_window(messages, sizes, room=room, dropped=self._dropped)
+        self._dropped = window.dropped
+        head = head_length(messages)
+        kept = messages[:head] + messages[head + window.dropped :]
+        if window.fits:
+            return kept
+        return [*kept[:-1], await self._shortened(kept[-1], room - sum(sizes[:head]), sizes[-1])]
+
+    async def _shortened(self, message: Message, room: int, size: int) -> Message:
+        """The end of a message that is too long by itself."""
+        if room < _LEAST_ROOM_TOKENS:
+            raise CallerError(
+                f"the instructions leave {max(0, room)} tokens of the context to the conversation",
+                hint="shorten the instructions or raise the language model's context",
+            )
+        text = last_words(message.text, share=0.9 * room / size)
+        if await self._shared.size(Message(message.role, text)) > room:
+            text = text.encode()[-(room - _AROUND_MESSAGE_TOKENS) :].decode("utf-8", "ignore")
+        return Message(message.role, text)
+
+
+def _family(path: Path) -> ChatTemplate:
+    template = template_for(read_chat_template(path))
+    if template is None:
+        raise CallerError(
+            f"how {path.name} marks who speaks is unknown",
+            hint="set the language model's template; without one in the file, chatml is the most common",
+        )
+    return template
+
+
+def _check_range(name: str, value: float, lowest: float, highest: float) -> None:
+    if not lowest <= value <= highest:
+        raise CallerError(f"{name} is {value}", hint=f"use a value from {lowest} to {highest}")

@@ -58,11 +58,9 @@ class LlamaServer:
         """Load the model; takes half a second for a small one.
 
         Raises:
-            CallerError: the file is missing or no model.
             EngineError: the model cannot be loaded, most often for want of memory.
             MachineError: this processor cannot run the engine, or a library that it needs is missing.
         """
-        check_model_file(path)
         check_processor()
         self._key = secrets.token_urlsafe(32)
         try:
@@ -70,8 +68,12 @@ class LlamaServer:
         except RuntimeError as error:
             raise EngineError(
                 f"the language model {path.name} could not be loaded",
-                hint="its file may be damaged, or memory short: fetch it again, or lower the conversations or the context",
+                hint="fetch it again if it is damaged; lower the conversations or the context if memory is short",
             ) from error
+
+    @property
+    def is_closed(self) -> bool:
+        return self._server is None
 
     @property
     def address(self) -> str:
@@ -159,7 +161,7 @@ def check_processor() -> None:
     missing = missing_flags(facts)
     if missing:
         raise MachineError(
-            f"this processor lacks {' and '.join(sorted(missing)).upper()}, which the language model's engine needs",
+            f"this processor lacks {' and '.join(flag.upper() for flag in sorted(missing))}, which the language model's engine needs",
             hint="use another machine, or name an OpenAI-compatible server as the language model",
         )
 

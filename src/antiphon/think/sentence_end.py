@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,4 +38,4 @@ def end_mass(candidates: Iterable[tuple[str, float]]) -> float:
 
     The tail beyond the candidates counts as going on.
     """
-    return min(1.0, sum(probability for token, probability in candidates if ends_sentence(token)))
+    return min(1.0, math.fsum(probability for token, probability in candidates if ends_sentence(token)))

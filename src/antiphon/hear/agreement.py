@@ -1,0 +1,63 @@
+"""Hypotheses of growing sound in, the words that will not be taken back out.
+
+A word is stable once two hypotheses in a row agree on it and on all words before it, letter case and punctuation
+aside, and the newer one has gone on beyond it: at the edge of the sound a word may still be half a word.
+Whoever makes the next hypothesis must let it begin with `stable`; here this is only checked.
+Units: characters. Threads: pure; one caller's.
+What it does not know: models, tokens, and why a hypothesis is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Agreement:
+    """What was agreed on so far, and the hypothesis that the next one is compared with."""
+
+    def __init__(self, *, stable: str = "", previous: str = "") -> None:
+        self.stable = stable  # never ends in white space or punctuation
+        self.previous = previous  # begins with `stable`
+
+    def offer(self, text: str) -> None:
+        """Take the next hypothesis, which begins with `stable`."""
+        assert text.startswith(self.stable)
+        earlier = [key for key, _ in _words(self.previous)]
+        newer = list(_words(text))
+        end = 0
+        for index, (key, key_end) in enumerate(newer[:-1]):
+            if index >= len(earlier) or earlier[index] != key:
+                break
+            end = key_end
+        if end > len(self.stable):
+            self.stable = text[:end]
+        self.previous = text
+
+    def after(self, chars: int) -> Agreement:
+        """The same, seen from `chars` characters further on; what lies before is settled."""
+        return Agreement(stable=self.stable[chars:].lstrip(), previous=self.previous[chars:].lstrip())
+
+
+def _words(text: str) -> Iterator[tuple[str, int]]:
+    """Each word as it is compared, and where its last letter or digit ends; marks alone are no words."""
+    for match in re.finditer(r"\S+", text):
+        marks = len(match[0])
+        while marks and not match[0][marks - 1].isalnum() and match[0][marks - 1] != "%":
+            marks -= 1
+        key = "".join(letter for letter in match[0].casefold() if letter.isalnum() or letter == "%")
+        if key:
+            yield key, match.start() + marks
+
+
+def repeats(text: str) -> bool:
+    """Whether some run of words is followed by itself at once, as in a repetition loop, or in "no, no"."""
+    keys = [key for key, _ in _words(text)]
+    return any(
+        keys[start : start + size] == keys[start + size : start + 2 * size]
+        for size in range(1, len(keys) // 2 + 1)
+        for start in range(len(keys) - 2 * size + 1)
+    )

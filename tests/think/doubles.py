@@ -1,0 +1,90 @@
+"""A language model that says what a test tells it to, at the moments that the test chooses."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from antiphon.core.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Sequence
+
+    from antiphon.core.flow import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A token of a scripted reply."""
+
+    text: str
+    delay_s: float = 0.0  # before it, on the loop's clock
+
+
+def pieces(text: str, *, delay_s: float = 0.0) -> tuple[Piece, ...]:
+    """`text` as a model would stream it: word by word, the space before the word."""
+    cut = [index for index, char in enumerate(text) if char == " " and index] + [len(text)]
+    return tuple(Piece(text[start:end], delay_s) for start, end in zip([0, *cut], cut, strict=False) if start < end)
+
+
+@dataclass(slots=True)
+class ScriptedModel:
+    """Answers with `reply(messages)`; `calls` records what was asked of it, in order.
+
+    `mass` gives the probability of a sentence end for the open text. A reply that holds an exception raises it.
+    """
+
+    reply: Callable[[Sequence[Message]], Sequence[Piece | EngineError]]
+    mass: Callable[[str], float | None] = lambda text: 0.0 if text.endswith("with") else 0.9
+    prefill_s: float = 0.0
+    name: str = "scripted"
+    longest_slice_ns: int = 0
+    calls: list[tuple[str, tuple[Message, ...]]] = field(default_factory=list)
+    writes_ended: int = 0  # by their end, by closing or by an error
+    is_closed: bool = False
+
+    def open(self) -> ScriptedThinking:
+        return ScriptedThinking(self)
+
+    async def warm_up(self) -> None:
+        self.calls.append(("warm_up", ()))
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class ScriptedThinking:
+    def __init__(self, model: ScriptedModel) -> None:
+        self._model = model
+
+    async def prefill(self, messages: Sequence[Message]) -> None:
+        self._note("prefill", messages)
+        await asyncio.sleep(self._model.prefill_s)
+
+    async def sentence_end_mass(self, messages: Sequence[Message]) -> float | None:
+        self._note("sentence_end_mass", messages)
+        return self._model.mass(messages[-1].text)
+
+    async def write(self, messages: Sequence[Message], *, max_tokens: int) -> AsyncGenerator[str, None]:
+        self._note("write", messages)
+        try:
+            for piece in self._model.reply(messages)[:max_tokens]:
+                if isinstance(piece, EngineError):
+                    raise piece
+                await asyncio.sleep(piece.delay_s)
+                self._refuse_if_closed()
+                yield piece.text
+        finally:
+            self._model.writes_ended += 1
+
+    def close(self) -> None:
+        self._model.calls.append(("close", ()))
+
+    def _note(self, call: str, messages: Sequence[Message]) -> None:
+        self._refuse_if_closed()
+        self._model.calls.append((call, tuple(messages)))
+
+    def _refuse_if_closed(self) -> None:
+        if self._model.is_closed:
+            raise EngineError("the language model is closed")
