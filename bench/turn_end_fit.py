@@ -27,10 +27,10 @@ from sklearn.model_selection import GroupKFold
 
 from antiphon.agent import read_agent
 from antiphon.audio.files import read
+from antiphon.config import Config
 from antiphon.core.flow import HEARING_RATE_HZ, AudioFrame
 from antiphon.dialogue.history import prompt
 from antiphon.dialogue.turn_end import Evidence
-from antiphon.config import Config
 from antiphon.runtime import Runtime
 from fingerprint import fingerprint
 
@@ -65,6 +65,8 @@ async def gather(corpus: Path, agent: Agent) -> list[Cut]:
             ends = [(start, False) for start, _ in clip["inner_pauses_s"]] + [(clip["speech_end_s"], True)]
             for at_s, is_end in ends:
                 evidence = await judge(runtime, agent, pcm, clip["speech_start_s"], at_s)
+                if not evidence.text:  # nothing was heard yet: no draft, so nothing to judge
+                    continue
                 cuts.append(Cut(clip=clip["file"], kind=clip["kind"], at_s=at_s, is_end=is_end, evidence=evidence))
             print(f"\r{place + 1}/{len(clips)} clips", end="", flush=True)
     finally:
@@ -83,6 +85,8 @@ async def judge(runtime: Runtime, agent: Agent, pcm: np.ndarray, start_s: float,
         recognition.feed(AudioFrame(pcm[pos : min(pos + 320, end)], HEARING_RATE_HZ, pos, 0))
     transcript = await recognition.transcribe(round(at_s * HEARING_RATE_HZ), final=True)
     recognition.close()
+    if not transcript.text:
+        return Evidence(text="")
     thinking = engines.language_model.open()
     mass = await thinking.sentence_end_mass(prompt(agent.instructions, (), transcript.text))
     thinking.close()

@@ -1,7 +1,5 @@
 """A device that stumbles costs sound, never alignment or time."""
 
-# ruff: noqa: SIM300 - expected == actual is the order of this house
-
 from __future__ import annotations
 
 import numpy as np

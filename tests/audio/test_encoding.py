@@ -1,7 +1,5 @@
 """Samples as bytes, both ways, at values worked out by hand."""
 
-# ruff: noqa: SIM300 - expected == actual is the order of this house
-
 from __future__ import annotations
 
 import numpy as np

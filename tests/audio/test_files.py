@@ -1,7 +1,5 @@
 """Any file is sound or a clear error, and plays as a microphone would."""
 
-# ruff: noqa: SIM300 - expected == actual is the order of this house
-
 from __future__ import annotations
 
 import asyncio

@@ -1,7 +1,5 @@
 """Bytes cut anywhere are the same sound."""
 
-# ruff: noqa: SIM300 - expected == actual is the order of this house
-
 from __future__ import annotations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Both sides of a conversation on one timeline."""
 
-# ruff: noqa: SIM300 - expected == actual is the order of this house
-
 from __future__ import annotations
 
 import errno

@@ -1,7 +1,5 @@
 """Chunk by chunk is the same as in one go, and every sample keeps its place and time."""
 
-# ruff: noqa: SIM300 - expected == actual is the order of this house
-
 from __future__ import annotations
 
 import itertools

@@ -1,7 +1,5 @@
 """Whatever a back end sends, only samples come out."""
 
-# ruff: noqa: SIM300 - expected == actual is the order of this house
-
 from __future__ import annotations
 
 import struct

@@ -9,6 +9,7 @@ from tests.dialogue.conversation import Conversation, ns
 
 from antiphon.core.flow import Message
 from antiphon.dialogue.commands import (
+    AbandonTurn,
     CancelTimer,
     ConfirmTurn,
     DropDraft,
@@ -157,6 +158,7 @@ def test_nothing_said_is_no_turn() -> None:
     """A cough gives an empty transcript: no reply is written, and the next sentence is heard."""
     talk = heard("")
     assert (talk.state.phase, talk.ordered(WriteReply), talk.state.history) == (Phase.LISTENING, [], ())
+    assert talk.ordered(AbandonTurn) == [AbandonTurn(turn=1)]
     talk.speaks(4000)
     assert talk.state.phase is Phase.HEARING
 
@@ -263,7 +265,7 @@ def test_a_cough_over_the_reply_does_not_stop_it() -> None:
         Listen(turn=2, from_samples=48_000),
         SetTimer(timer=Timer.INTERRUPT, at_ns=ns(3200), generation=2),
     )
-    assert talk.pauses(3150, 3100) == (CancelTimer(timer=Timer.INTERRUPT),)
+    assert talk.pauses(3150, 3100) == (CancelTimer(timer=Timer.INTERRUPT), AbandonTurn(turn=2))
     assert talk.fires(3200, Timer.INTERRUPT, 2) == ()
     assert talk.ordered(StopReply) == []
 

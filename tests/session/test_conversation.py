@@ -29,6 +29,7 @@ from antiphon.session.events import (
     ReplyText,
     SessionEnded,
     StageFailed,
+    TurnAbandoned,
     TurnConfirmed,
     TurnMeasured,
     TurnStarted,
@@ -199,6 +200,7 @@ def test_a_cough_is_no_turn() -> None:
     model = mind(["Hi."])
     heard = Call(caller((500, 800), (4500, 5000), until_ms=9000), ears=ears, mind=model).hold()
     assert [event.text for event in of(TurnConfirmed, heard)] == ["Hello."]
+    assert [event.turn for event in of(TurnAbandoned, heard)] == [1]
     assert len(asked(model, "write")) == 1
 
 

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from antiphon.audio.files import FileSource, Playback
 from antiphon.audio.recording import Recording
 from antiphon.core.clock import SECOND_NS, MonotonicClock
+from antiphon.core.stamps import Mark
 from antiphon.session.events import (
     ReplyAudio,
     ReplyFinished,
     StageFailed,
+    TurnAbandoned,
     TurnConfirmed,
     TurnMeasured,
     TurnStarted,
@@ -30,8 +32,9 @@ if TYPE_CHECKING:
     from antiphon.session import Session
     from antiphon.session.events import Event
 
-PATIENCE_S = 20  # silence after a file in which its reply must begin; longest wait and slowest reply fit in twice
+PATIENCE_S = 60  # how long the microphone stays open for a reply to end; a reply of max_tokens fits in
 AFTERWARDS_S = 0.5  # the microphone's time after a reply, so that the recording does not end on its last sample
+SILENCE_S = 1.5  # after a file in which nobody was heard, or who was heard said nothing
 
 
 @dataclass(slots=True)
@@ -57,8 +60,7 @@ class Rehearsal:
     turns: list[TurnResult] = field(default_factory=list)
     failures: list[StageFailed] = field(default_factory=list)
     first_frame_ns: int | None = None
-    _quiet: asyncio.Event = field(default_factory=asyncio.Event)  # nobody has anything to say
-    _pending: int = 0  # turns that began and were not answered
+    _open: set[int] = field(default_factory=set)  # turns that began and are neither answered nor abandoned
 
     async def play(self, session: Session, files: Sequence[Path]) -> None:
         """Hold the conversation; returns after the last reply.
@@ -79,18 +81,20 @@ class Rehearsal:
             listener.cancel()
 
     async def _speak(self, session: Session, source: FileSource) -> None:
-        answered_ns: int | None = None
-        self._quiet.clear()
+        """Feed one file, and its room tone until nobody has anything to say any more."""
+        answered = len(self.turns)
+        quiet_since_ns: int | None = None
         async for frame in source:
             if self.first_frame_ns is None:
                 self.first_frame_ns = frame.captured_ns
             self.recording.add("caller", frame)
             session.feed(frame)
-            if frame.pos_samples < source.clip_samples or not self._quiet.is_set():
-                answered_ns = None
+            if frame.pos_samples < source.clip_samples or self._open:
+                quiet_since_ns = None
                 continue
-            answered_ns = answered_ns or frame.end_ns
-            if frame.end_ns - answered_ns >= AFTERWARDS_S * SECOND_NS:
+            quiet_since_ns = quiet_since_ns or frame.captured_ns
+            patience_s = AFTERWARDS_S if len(self.turns) > answered else SILENCE_S
+            if frame.end_ns - quiet_since_ns >= patience_s * SECOND_NS:
                 break
 
     async def _listen(self, session: Session) -> None:
@@ -100,8 +104,10 @@ class Rehearsal:
 
     def _note(self, event: Event) -> None:
         match event:
-            case TurnStarted():
-                self._quiet.clear()
+            case TurnStarted(turn=number):
+                self._open.add(number)
+            case TurnAbandoned(turn=number):
+                self._open.discard(number)
             case TurnConfirmed():
                 self.turns.append(_result(event))
             case ReplyAudio(frame=frame):
@@ -109,12 +115,12 @@ class Rehearsal:
             case TurnMeasured(timeline=timeline):
                 for turn in self._numbered(timeline.turn):
                     turn.timeline = timeline
-                if timeline.voice_to_voice_ns is None:
-                    self._quiet.set()
+                if Mark.FIRST_SOUND not in timeline.marks:
+                    self._open.discard(timeline.turn)
             case ReplyFinished(turn=number, heard=heard):
                 for turn in self._numbered(number):
                     turn.reply = heard
-                self._quiet.set()
+                self._open.discard(number)
             case StageFailed():
                 self.failures.append(event)
             case _:

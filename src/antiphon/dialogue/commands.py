@@ -73,6 +73,13 @@ class ConfirmTurn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AbandonTurn:
+    """The voice said nothing that wants an answer: there was no such turn."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlayDraft:
     """Let the draft be heard, from now or from when it is ready; answer with ReplyEnded."""
 
@@ -115,6 +122,7 @@ Command: TypeAlias = (
     | WriteReply
     | DropDraft
     | ConfirmTurn
+    | AbandonTurn
     | PlayDraft
     | StopReply
     | SetTimer

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from antiphon.core.clock import MILLISECOND_NS, SECOND_NS
 from antiphon.dialogue.commands import (
+    AbandonTurn,
     CancelTimer,
     Command,
     ConfirmTurn,
@@ -179,6 +180,7 @@ def nothing_was_said(state: Dialogue, at_ns: int) -> Outcome:
     draft = drafting(state)
     commands: tuple[Command, ...] = (
         DropDraft(draft=draft.number),
+        AbandonTurn(turn=state.turn),
         CancelTimer(timer=Timer.CONFIRM),
         CancelTimer(timer=Timer.LONGEST_TURN),
     )
@@ -260,6 +262,8 @@ def confirm(state: Dialogue, draft: Draft, posterior: float, at_ns: int) -> Outc
             forced=state.forced,
         )
         commands = (*commands, confirmed)
+    else:
+        commands = (*commands, AbandonTurn(turn=state.turn))
     state = replace(state, history=said(state.history, "user", text), forced=False)
     state, commands = next_turn_if_speaking(state, draft, commands)
     if draft.failed:
@@ -290,8 +294,16 @@ def take_turn_back(state: Dialogue, at_ns: int, commands: tuple[Command, ...]) -
     return hear(replace(state, draft=None, stopping=number), at_ns, (*commands, StopReply(draft=number)))
 
 
+def voice_over_reply_stops(state: Dialogue, _: VoiceStopped | InputStalled) -> Outcome:
+    """Too short to mean it; who goes on through the end of a turn that lasted too long has begun no other."""
+    after = replace(state, voice_active=False)
+    if not state.voice_active:
+        return after, ()
+    return after, (CancelTimer(timer=Timer.INTERRUPT), AbandonTurn(turn=state.turn))
+
+
 def voice_stops(state: Dialogue, _: VoiceStopped | InputStalled) -> Outcome:
-    return replace(state, voice_active=False), (CancelTimer(timer=Timer.INTERRUPT),)
+    return replace(state, voice_active=False), ()
 
 
 def timer_fires_in_reply(state: Dialogue, happened: TimerFired) -> Outcome:
@@ -374,8 +386,8 @@ TRANSITIONS: dict[tuple[Phase, type[Stimulus]], Rule] = {
     (DRAFTING, TimerFired): rule(timer_fires_in_pause, DRAFTING, SPEAKING, LISTENING, HEARING, ENDED),
     (DRAFTING, ReplyEnded): rule(stopped_reply_ends, DRAFTING),
     (SPEAKING, VoiceStarted): rule(voice_over_reply, SPEAKING, HEARING),
-    (SPEAKING, VoiceStopped): rule(voice_stops, SPEAKING),
-    (SPEAKING, InputStalled): rule(voice_stops, SPEAKING),
+    (SPEAKING, VoiceStopped): rule(voice_over_reply_stops, SPEAKING),
+    (SPEAKING, InputStalled): rule(voice_over_reply_stops, SPEAKING),
     (SPEAKING, InputEnded): rule(input_ends_in_reply, SPEAKING),
     (SPEAKING, TimerFired): rule(timer_fires_in_reply, SPEAKING, HEARING),
     (SPEAKING, DraftVoiced): rule(draft_voiced, SPEAKING),

@@ -134,7 +134,7 @@ class WhisperRecognizer:
             folder / "tokenizer.json", language=settings.language, is_multilingual=model.is_multilingual
         )
         recognizer = cls(model, tokens, lane, settings)
-        recognizer.name = f"whisper {folder.name}" if folder.name != "whisper" else "whisper"
+        recognizer.name = folder.name
         recognizer.compute_type_reason = reason
         return recognizer
 

@@ -67,8 +67,10 @@ class WhisperTokens:
         """The phrases as a prompt that mentions them; those named first are kept whole where not all fit."""
         kept: list[int] = []
         phrases: list[str] = []
-        for phrase in vocabulary:
-            phrases.append(" ".join(phrase.split()))
+        for phrase in (" ".join(phrase.split()) for phrase in vocabulary):
+            if not phrase:
+                continue
+            phrases.append(phrase)
             tokens = self.encode(f" {', '.join(phrases)}.")
             if len(tokens) > limit_tokens:
                 break

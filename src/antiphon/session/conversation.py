@@ -27,6 +27,7 @@ from antiphon.hear.segmenter import VoiceStarted, VoiceStopped
 from antiphon.session import events
 from antiphon.session.draft import DraftWork, Workshop
 from antiphon.session.record import TurnRecord
+from antiphon.session.timers import Timers
 from antiphon.session.window import SoundWindow
 from antiphon.speak.player import Player, SoundBegan
 from antiphon.speak.player import ReplyEnded as PlayerEnded
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
     from antiphon.core.flow import AudioFrame
     from antiphon.dialogue.commands import Command
-    from antiphon.dialogue.stimuli import Stimulus, Timer
+    from antiphon.dialogue.stimuli import Stimulus
     from antiphon.dialogue.turn_end import TurnEndModel
     from antiphon.session.engines import Engines
 
@@ -87,7 +88,7 @@ class Session:
         self._hop: asyncio.Task[None] | None = None
         self._prefill: asyncio.Task[None] | None = None
         self._playing: asyncio.Task[None] | None = None
-        self._timers: dict[Timer, asyncio.TimerHandle] = {}
+        self._timers = Timers(self._clock, self._happens)
         self._drafts: dict[int, DraftWork] = {}
         self._records: dict[int, TurnRecord] = {}  # of the turn that is being heard
         self._resampler: FrameResampler | None = None
@@ -229,16 +230,18 @@ class Session:
                 self._drop(number)
             case do.ConfirmTurn():
                 self._confirm(command, now_ns)
+            case do.AbandonTurn(turn=turn):
+                self._emit(events.TurnAbandoned(turn=turn, at_ns=now_ns))
             case do.PlayDraft(draft=number):
                 self._drafts[number].confirmed.set()
             case do.StopReply(draft=number):
                 self._cancel(number)
                 played = self._player.stop(number)
                 self._reply_ends(number, played.chars if played else 0, interrupted=True)
-            case do.SetTimer(timer=timer, at_ns=at_ns, generation=generation):
-                self._set_timer(timer, at_ns, generation)
+            case do.SetTimer():
+                self._timers.set(command)
             case do.CancelTimer(timer=timer):
-                self._cancel_timer(timer)
+                self._timers.cancel(timer)
             case do.EndSession():
                 self._emit(events.SessionEnded(at_ns=now_ns))
                 self._close()
@@ -307,20 +310,6 @@ class Session:
         if record is not None:
             record.add(Stage.PREFILL, start_ns, self._clock.now_ns(), model=self._engines.language_model.name)
 
-    def _set_timer(self, timer: Timer, at_ns: int, generation: int) -> None:
-        self._cancel_timer(timer)
-        delay_s = max(0, at_ns - self._clock.now_ns()) / SECOND_NS
-        self._timers[timer] = asyncio.get_running_loop().call_later(delay_s, self._timer_fires, timer, generation)
-
-    def _timer_fires(self, timer: Timer, generation: int) -> None:
-        del self._timers[timer]
-        self._happens(stimuli.TimerFired(at_ns=self._clock.now_ns(), timer=timer, generation=generation))
-
-    def _cancel_timer(self, timer: Timer) -> None:
-        handle = self._timers.pop(timer, None)
-        if handle is not None:
-            handle.cancel()
-
     def _start(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         return self._tasks.create_task(work)
 
@@ -387,8 +376,7 @@ class Session:
         if self._ended:
             return
         self._ended = True
-        for timer in tuple(self._timers):
-            self._cancel_timer(timer)
+        self._timers.close()
         if self._stall is not None:
             self._stall.cancel()
         for number in tuple(self._work):

@@ -48,6 +48,14 @@ class TurnConfirmed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TurnAbandoned:
+    """What had begun as a turn was a cough, a door or an "mhm": it says nothing and is not answered."""
+
+    turn: int
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyStarted:
     """The first audible sample of the reply leaves now."""
 
@@ -107,6 +115,7 @@ Event: TypeAlias = (
     TurnStarted
     | WordsHeard
     | TurnConfirmed
+    | TurnAbandoned
     | ReplyStarted
     | ReplyText
     | ReplyAudio

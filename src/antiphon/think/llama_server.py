@@ -158,10 +158,10 @@ def check_processor() -> None:
         facts = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return
-    missing = missing_flags(facts)
+    missing = " and ".join(flag.upper() for flag in sorted(missing_flags(facts)))
     if missing:
         raise MachineError(
-            f"this processor lacks {' and '.join(flag.upper() for flag in sorted(missing))}, which the language model's engine needs",
+            f"this processor lacks {missing}, which the language model's engine needs",
             hint="use another machine, or name an OpenAI-compatible server as the language model",
         )
 

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from antiphon.hear.agreement import Agreement, repeats
+
+pytestmark = pytest.mark.unit
+
+
+def test_one_hypothesis_makes_nothing_stable() -> None:
+    """What was heard once may be taken back."""
+    agreement = Agreement()
+    agreement.offer("may I have a")
+    assert agreement.stable == ""
+
+
+def test_two_in_a_row_agree_up_to_the_first_difference() -> None:
+    """The common words are stable, spelled as in the newer hypothesis."""
+    agreement = Agreement()
+    agreement.offer("Can I get a trip?")
+    agreement.offer("can I get a triple shot")
+    assert agreement.stable == "can I get a"
+
+
+def test_case_and_marks_do_not_matter_and_no_mark_ends_it() -> None:
+    """A comma at the end of the stable text may still become a full stop."""
+    agreement = Agreement()
+    agreement.offer("give me a medium")
+    agreement.offer("Give me, a medium, roast")
+    assert agreement.stable == "Give me, a medium"
+
+
+def test_last_word_of_the_newer_one_may_be_half_a_word() -> None:
+    """Both end in "trip", but the caller may be saying "triple"."""
+    agreement = Agreement()
+    agreement.offer("get a trip")
+    agreement.offer("get a trip.")
+    assert agreement.stable == "get a"
+
+
+def test_stable_text_outlives_a_shorter_hypothesis() -> None:
+    """Nothing is taken back when the decoder says less than before."""
+    agreement = Agreement()
+    agreement.offer("a small latte please")
+    agreement.offer("a small latte please now")
+    agreement.offer("a small latte please")
+    assert agreement.stable == "a small latte please"
+
+
+def test_percent_is_part_of_a_word() -> None:
+    """2 and 2% are different orders of milk."""
+    agreement = Agreement()
+    agreement.offer("with 2 milk now")
+    agreement.offer("with 2% milk now")
+    assert agreement.stable == "with"
+
+
+def test_seen_from_further_on() -> None:
+    """Settled text is cut off in front, from the stable text and from the hypothesis."""
+    agreement = Agreement()
+    agreement.offer("one two three four")
+    agreement.offer("one two three four")
+    rest = agreement.after(len("one two"))
+    assert (rest.stable, rest.previous) == ("three", "three four")
+    assert agreement.after(len("one two three four")).stable == ""
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "No,", "no", "b.", "2%", "-"]), max_size=6), max_size=8))
+def test_stable_text_only_grows(tails: list[list[str]]) -> None:
+    """Whatever follows the stable text, the next one begins with it, character by character."""
+    agreement = Agreement()
+    for tail in tails:
+        before = agreement.stable
+        agreement.offer(" ".join([before, *tail]).strip())
+        assert agreement.stable.startswith(before)
+        assert agreement.previous.startswith(agreement.stable)
+
+
+@pytest.mark.parametrize(
+    ("expected", "text"),
+    [
+        (True, "No, no"),
+        (True, "Give me a second. Give me a second"),
+        (True, "a drink, drink."),
+        (False, "a small latte and a small mocha"),
+        (False, ""),
+    ],
+)
+def test_what_counts_as_a_repetition(expected: bool, text: str) -> None:
+    """Words that follow themselves at once, alone or as a phrase."""
+    assert expected == repeats(text)
