@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import soundfile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from antiphon.core.flow import Pcm
@@ -49,6 +49,7 @@ class Order:
     pcm: Pcm
     start_samples: int  # of the speech
     end_samples: int
+    pauses: Sequence[tuple[int, int]]  # inside the turn
     slots: Mapping[str, str]
 
 
@@ -67,6 +68,7 @@ def orders(folder: Path, kind: str) -> list[Order]:
                 pcm=pcm,
                 start_samples=round(entry["speech_start_s"] * rate_hz),
                 end_samples=round(entry["speech_end_s"] * rate_hz),
+                pauses=[(round(a * rate_hz), round(b * rate_hz)) for a, b in entry["inner_pauses_s"]],
                 slots=entry["slots"],
             )
         )

@@ -84,10 +84,11 @@ def test_stable_text_only_grows(tails: list[list[str]]) -> None:
         (True, "No, no"),
         (True, "Give me a second. Give me a second"),
         (True, "a drink, drink."),
+        (True, "I want a large tea with milk. I want a large"),
         (False, "a small latte and a small mocha"),
         (False, ""),
     ],
 )
 def test_what_counts_as_a_repetition(expected: bool, text: str) -> None:
-    """Words that follow themselves at once, alone or as a phrase."""
+    """Words that follow themselves at once, alone or as a phrase, and longer runs that come back."""
     assert expected == repeats(text)

@@ -59,3 +59,22 @@ def test_no_hypothesis_loops_and_stable_text_stays(whisper: WhisperRecognizer, c
         total += len(order.slots)
     print(f"{kind}: {right} of {total} slots, {right / total:.3f}")
     assert right / total >= (0.88 if kind == "clean" else 0.6)
+
+
+def test_ends_are_marked_more_probably_than_pauses(whisper: WhisperRecognizer, corpus_folder: Path) -> None:
+    """Of twelve orders with a hesitation, at least ten have the higher probability at their true end."""
+
+    async def probabilities(order: Order) -> list[float]:
+        found = []
+        for pos in (order.pauses[0][0], order.end_samples):
+            recognition = whisper.open(MENU)
+            recognition.begin(max(0, order.start_samples - RUN_UP))
+            for frame in frames(order.pcm[: pos + AFTER]):
+                recognition.feed(frame)
+            transcript = await recognition.transcribe(pos + AFTER, final=True)
+            found.append(transcript.end_probability or 0.0)
+        return found
+
+    some = [order for order in orders(corpus_folder, "hesitation") if order.pauses][:12]
+    pairs = [asyncio.run(probabilities(order)) for order in some]
+    assert sum(end > pause for pause, end in pairs) >= 10

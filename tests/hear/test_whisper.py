@@ -63,7 +63,7 @@ def test_silence_behind_a_sentence_adds_nothing(
 
 @pytest.mark.parametrize(
     ("text", "word", "least"),
-    [("No, no, no!", "no", 3), ("Two, two, two, two.", "2", 4), ("Very, very, very good!", "very", 3)],
+    [("I said no, no, no!", "no", 3), ("Two, two, two, two.", "2", 4), ("Very, very, very good!", "very", 3)],
 )
 def test_what_is_really_repeated_survives(
     whisper: WhisperRecognizer, say: Callable[[str], Pcm], text: str, word: str, least: int
@@ -131,17 +131,6 @@ def test_a_long_turn_is_heard_to_its_end(whisper: WhisperRecognizer, say: Callab
         assert len(set(found)) >= 18, text
         assert [word for word in expected if word in set(found)] == found, text
         assert not loops(text)
-
-
-def test_a_finished_sentence_ends_more_probably_than_a_cut_one(
-    whisper: WhisperRecognizer, say: Callable[[str], Pcm]
-) -> None:
-    """The decoder's own mass on a sentence end after the last word."""
-    done = transcript(whisper, say("I would like a small latte with almond milk."))
-    cut = transcript(whisper, say("I would like a small latte with almond milk and")[:-3200])
-    assert done.end_probability is not None
-    assert cut.end_probability is not None
-    assert done.end_probability > 0.5 > cut.end_probability
 
 
 def test_float16_on_a_cpu_starts_and_says_what_it_does(whisper_folder: Path, say: Callable[[str], Pcm]) -> None:

@@ -175,7 +175,7 @@ def test_any_split_gives_the_same_chunks_and_loses_nothing(text, data, settings)
     position = 0
     for chunk in out:
         assert position == chunk.start_chars
-        assert chunk.text[0] not in "\u0301\u200d"
+        assert position == 0 or chunk.text[0] not in "\u0301\u200d"
         position = chunk.end_chars
 
 

@@ -7,11 +7,12 @@ has been said, and then the next file begins.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from antiphon.audio.files import FileSource, Playback
+from antiphon.audio.files import FileSource, Playback, read
 from antiphon.audio.recording import Recording
+from antiphon.audio.resample import resample
 from antiphon.core.clock import SECOND_NS, MonotonicClock
 from antiphon.core.stamps import Mark
 from antiphon.session.events import (
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from antiphon.session import Session
     from antiphon.session.events import Event
 
-PATIENCE_S = 60  # how long the microphone stays open for a reply to end; a reply of max_tokens fits in
+OPEN_MIKE = Playback(tail_ms=60_000)  # after a file, for the reply: one of max_tokens fits in
 AFTERWARDS_S = 0.5  # the microphone's time after a reply, so that the recording does not end on its last sample
 SILENCE_S = 1.5  # after a file in which nobody was heard, or who was heard said nothing
 
@@ -60,6 +61,7 @@ class Rehearsal:
     turns: list[TurnResult] = field(default_factory=list)
     failures: list[StageFailed] = field(default_factory=list)
     first_frame_ns: int | None = None
+    _fed_samples: int = 0
     _open: set[int] = field(default_factory=set)  # turns that began and are neither answered nor abandoned
 
     async def play(self, session: Session, files: Sequence[Path]) -> None:
@@ -68,13 +70,13 @@ class Rehearsal:
         Raises:
             CallerError: a file cannot be read; all are read before the first is played.
         """
-        clock = MonotonicClock()
-        open_mike = Playback(tail_ms=PATIENCE_S * 1000)
-        sources = [FileSource.open(file, clock=clock, playback=open_mike) for file in files]
+        clips = [read(file) for file in files]
+        rate_hz = clips[0][1]
         listener = asyncio.create_task(self._listen(session))
         try:
-            for source in sources:
-                await self._speak(session, source)
+            for pcm, own_rate_hz in clips:  # one caller has one microphone, whatever their files were made with
+                clip = pcm if own_rate_hz == rate_hz else resample(pcm, own_rate_hz, rate_hz)
+                await self._speak(session, FileSource(clip, rate_hz, clock=MonotonicClock(), playback=OPEN_MIKE))
             session.hang_up()
             await listener
         finally:
@@ -84,12 +86,15 @@ class Rehearsal:
         """Feed one file, and its room tone until nobody has anything to say any more."""
         answered = len(self.turns)
         quiet_since_ns: int | None = None
-        async for frame in source:
+        before_samples = self._fed_samples
+        async for own in source:
+            frame = replace(own, pos_samples=before_samples + own.pos_samples)
+            self._fed_samples = frame.end_samples
             if self.first_frame_ns is None:
                 self.first_frame_ns = frame.captured_ns
             self.recording.add("caller", frame)
             session.feed(frame)
-            if frame.pos_samples < source.clip_samples or self._open:
+            if own.pos_samples < source.clip_samples or self._open:
                 quiet_since_ns = None
                 continue
             quiet_since_ns = quiet_since_ns or frame.captured_ns

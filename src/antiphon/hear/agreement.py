@@ -54,10 +54,11 @@ def _words(text: str) -> Iterator[tuple[str, int]]:
 
 
 def repeats(text: str) -> bool:
-    """Whether some run of words is followed by itself at once, as in a repetition loop, or in "no, no"."""
+    """Whether words come twice as in a repetition loop: at once, as "no, no" does too, or four in a row anywhere."""
     keys = [key for key, _ in _words(text)]
-    return any(
+    fours = [tuple(keys[start : start + 4]) for start in range(len(keys) - 3)]
+    return len(set(fours)) < len(fours) or any(
         keys[start : start + size] == keys[start + size : start + 2 * size]
-        for size in range(1, len(keys) // 2 + 1)
+        for size in (1, 2, 3)
         for start in range(len(keys) - 2 * size + 1)
     )

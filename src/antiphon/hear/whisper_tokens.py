@@ -24,9 +24,8 @@ class WhisperTokens:
     def __init__(self, tokenizer: Tokenizer, *, language: str, is_multilingual: bool) -> None:
         self._tokenizer = tokenizer
         self.start = self._id("<|startoftranscript|>")
-        self.end_of_text = self._id("<|endoftext|>")
         self._previous = self._id("<|startofprev|>")
-        self.sentence_ends = [*(self._id(mark) for mark in ".?!"), self.end_of_text]
+        self.closing_marks = [self._id(mark) for mark in ".?!,"]
         self.opening = [self.start]
         if is_multilingual:
             self.opening += [self._language(language), self._id("<|transcribe|>")]

@@ -128,7 +128,14 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._close()
-        await self._tasks.__aexit__(kind, error, trace)
+        try:
+            await self._tasks.__aexit__(kind, error, trace)
+        except BaseExceptionGroup as group:
+            # One error is what the owner can catch by its type; the owner's own goes on as it was raised.
+            if len(group.exceptions) > 1:
+                raise
+            if group.exceptions[0] is not error:
+                raise group.exceptions[0] from None
 
     def feed(self, frame: AudioFrame) -> None:
         """The caller's next sound: mono, any rate, but the same throughout.

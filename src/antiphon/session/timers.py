@@ -25,7 +25,7 @@ class Timers:
         self._handles: dict[Timer, asyncio.TimerHandle] = {}
 
     def set(self, command: SetTimer) -> None:
-        """Wait, in place of whatever this kind waited for; a moment that has passed fires at the next turn of the loop."""
+        """Wait, in place of whatever this kind waited for; a moment that has passed fires at once."""
         self.cancel(command.timer)
         delay_s = max(0, command.at_ns - self._clock.now_ns()) / SECOND_NS
         self._handles[command.timer] = asyncio.get_running_loop().call_later(delay_s, self._due, command)

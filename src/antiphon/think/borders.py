@@ -18,6 +18,7 @@ _ELLIPSES = frozenset("…⋯")
 _PAUSES = frozenset(",;:")
 _DASHES = frozenset("—―")
 _CLOSERS = frozenset("\"')]}”’»›」』】》〉）］*_`~")  # marks of emphasis close as well as open
+_MARKS = _TERMINALS | _ELLIPSES | _PAUSES | _WIDE_PAUSES | _CLOSERS  # belong to what they follow without a space
 _ZERO_WIDTH_JOINER = "\u200d"
 
 
@@ -69,7 +70,7 @@ def border_before(text: str, at: int) -> Border:
     if new.isspace() or last < 0 or _extends(text, at):
         return Border.NONE
     spaced = last + 1 < at
-    if not spaced and (new in _CLOSERS or new in _TERMINALS or new in _ELLIPSES or new in _WIDE_PAUSES):
+    if not spaced and new in _MARKS:
         return Border.NONE
     if "\n" in text[last + 1 : at]:
         return Border.SENTENCE

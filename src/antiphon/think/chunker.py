@@ -108,6 +108,7 @@ class Chunker:
         while (end := self._choose_end()) is not None:
             chunks.append(self._cut(end, is_last=False))
             self._first_speakable = next(i for i in range(end, newest + 1) if is_speakable(self._text[i]))
+            self._candidates = [one for one in self._candidates if one.at > self._first_speakable]
         return chunks
 
     def _choose_end(self) -> int | None:
