@@ -11,7 +11,7 @@ ComputeType: TypeAlias = Literal[
     "int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32"
 ]
 
-# Fastest first, of those that keep a Whisper model's words: tiny.en on two AVX2 cores is half as slow in int8.
+# Fastest first, of those that keep a Whisper model's words.
 _PREFERRED: dict[str, tuple[ComputeType, ...]] = {
     "cpu": ("int8", "int8_float32", "float32"),
     "cuda": ("float16", "int8_float16", "bfloat16", "float32"),

@@ -19,6 +19,7 @@ What it does not know: how text sounds, and markup, which it leaves as it is.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from antiphon.core.errors import CallerError
 from antiphon.core.flow import TextChunk
@@ -38,12 +39,12 @@ class ChunkerSettings:
         CallerError: a value is out of its range; the message names the field.
     """
 
-    small_first: bool = True
-    first_least_words: int = 3  # as many words end the first chunk where they may
-    first_most_words: int = 6  # and as many wherever they stand
-    first_least: int = 8  # letters; what is shorter is joined to what follows, or a pause would follow it
-    voice_speed: float = 2.0  # the voice is at least so many times faster than real time
-    longest: int = 200  # letters, about 12 s
+    small_first: Annotated[bool, "end the first chunk early, so that speech can begin"] = True
+    first_least_words: Annotated[int, "as many words end the first chunk where they may"] = 3
+    first_most_words: Annotated[int, "and as many wherever they stand"] = 6
+    first_least: Annotated[int, "letters; what is shorter is joined to what follows, or a pause would follow it"] = 8
+    voice_speed: Annotated[float, "the voice is at least so many times faster than real time"] = 2.0
+    longest: Annotated[int, "letters, about 12 s"] = 200
 
     def __post_init__(self) -> None:
         _check_range("first_least_words", self.first_least_words, 1, 50)

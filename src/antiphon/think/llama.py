@@ -13,7 +13,7 @@ import asyncio
 import math
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from antiphon.core.clock import MILLISECOND_NS
 from antiphon.core.errors import CallerError, EngineError
@@ -48,16 +48,16 @@ class LlamaSettings:
         CallerError: a value is out of its range; the message names the field.
     """
 
-    temperature: float = 0.0  # 0: the likeliest token, the same reply every time
-    seed: int = 0  # of the draw, with a temperature
-    repeat_penalty: float = 1.1  # 1: none; small models tend to go in circles without
-    repeat_last_tokens: int = 64
-    template: str = ""  # a name of chat_template.TEMPLATES; empty: what the model file says
+    temperature: Annotated[float, "0: the likeliest token, the same reply every time"] = 0.0
+    seed: Annotated[int, "of the draw, with a temperature"] = 0
+    repeat_penalty: Annotated[float, "1: none; small models tend to go in circles without"] = 1.1
+    repeat_last_tokens: Annotated[int, "how far back repetition is looked for"] = 64
+    template: Annotated[str, "a name of chat_template.TEMPLATES; empty: what the model file says"] = ""
     # Read in one go: a stop takes effect after it, and other conversations wait for it. For 215 tokens 16, 32, 64,
     # 128 and 512 took 2.18, 2.44, 2.26, 2.39 and 2.22 s of one thread's time on a busy machine: no cost beyond noise.
-    batch_tokens: int = 32
-    end_candidates: int = 40  # tokens looked at for the end of a sentence
-    reply_reserve_tokens: int = 256  # kept free for the reply when a prompt is read ahead
+    batch_tokens: Annotated[int, "of a prompt, read in one go; a stop takes effect after it"] = 32
+    end_candidates: Annotated[int, "tokens looked at for the end of a sentence"] = 40
+    reply_reserve_tokens: Annotated[int, "kept free for the reply when a prompt is read ahead"] = 256
 
     def __post_init__(self) -> None:
         _check_range("temperature", self.temperature, 0, 2)
