@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ from antiphon.audio.files import read
 from antiphon.config import Config
 from antiphon.core.flow import HEARING_RATE_HZ, AudioFrame
 from antiphon.dialogue.history import prompt
-from antiphon.dialogue.turn_end import Evidence
+from antiphon.dialogue.turn_end import KINDS, Evidence
 from antiphon.runtime import Runtime
 from fingerprint import fingerprint
 
@@ -41,6 +42,7 @@ ROOT = Path(__file__).parents[1]
 SILENCE_MS = 100  # when a draft's transcription begins at the earliest; later cuts differ little
 FALSE_RATES = (0.02, 0.05, 0.10, 0.20)
 BINS = 10
+FIELDS = {"ears": "ears", "mass": "end_mass", "prosody": "prosody"}  # a kind's part: the field of Evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,8 @@ async def gather(corpus: Path, agent: Agent) -> list[Cut]:
                 if not evidence.text:  # nothing was heard yet: no draft, so nothing to judge
                     continue
                 cuts.append(Cut(clip=clip["file"], kind=clip["kind"], at_s=at_s, is_end=is_end, evidence=evidence))
-            print(f"\r{place + 1}/{len(clips)} clips", end="", flush=True)
+            if sys.stdout.isatty():
+                print(f"\r{place + 1}/{len(clips)} clips", end="", flush=True)
     finally:
         runtime.close()
     print()
@@ -92,20 +95,13 @@ async def judge(runtime: Runtime, agent: Agent, pcm: np.ndarray, start_s: float,
     thinking.close()
     assert engines.prosody is not None
     prosody = await engines.prosody.probability(pcm[max(0, end - engines.prosody.window_samples) : end])
-    return Evidence(text=transcript.text, end_mass=mass, prosody=prosody)
+    return Evidence(text=transcript.text, ears=transcript.end_probability, end_mass=mass, prosody=prosody)
 
 
-KINDS: dict[str, dict[str, None]] = {
-    "words": {"end_mass": None, "prosody": None},
-    "words+mass": {"prosody": None},
-    "words+prosody": {"end_mass": None},
-    "words+mass+prosody": {},
-}
-
-
-def fit_kind(cuts: list[Cut], blanks: dict[str, None]) -> tuple[dict[str, object], dict[str, object], np.ndarray]:
+def fit_kind(cuts: list[Cut], kind: str) -> tuple[dict[str, object], dict[str, object], np.ndarray]:
     """The regression on all cuts, what it is worth out of fold, and its out-of-fold posteriors."""
-    features = [replace(cut.evidence, **blanks).features() for cut in cuts]
+    absent = [field for name, field in FIELDS.items() if name not in kind]
+    features = [replace(cut.evidence, **dict.fromkeys(absent)).features() for cut in cuts]
     names = list(features[0])
     inputs = np.array([[feature[name] for name in names] for feature in features])
     truth = np.array([cut.is_end for cut in cuts])
@@ -166,8 +162,8 @@ def plot(report: dict[str, dict[str, object]], path: Path) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, len(report), figsize=(4 * len(report), 4), sharey=True, layout="constrained")
-    for axis, (kind, values) in zip(axes, report.items(), strict=True):
+    figure, grid = plt.subplots(2, len(report) // 2, figsize=(13, 7), sharex=True, sharey=True, layout="constrained")
+    for axis, (kind, values) in zip(grid.flat, report.items(), strict=True):
         bins = values["reliability"]
         axis.plot([0, 1], [0, 1], color="#999999", linewidth=1)
         axis.scatter(
@@ -177,8 +173,9 @@ def plot(report: dict[str, dict[str, object]], path: Path) -> None:
             color="#0072b2",
             alpha=0.7,
         )
-        axis.set(title=f"{kind}\nECE {values['ece']:.3f}", xlabel="posterior", xlim=(0, 1), ylim=(-0.02, 1.02))
-    axes[0].set_ylabel("share of ends, out of fold")
+        axis.set(title=f"{kind}\nECE {values['ece']:.3f}", xlim=(-0.02, 1.02), ylim=(-0.05, 1.05))
+    figure.supxlabel("posterior")
+    figure.supylabel("share of ends, out of fold")
     figure.savefig(path, dpi=130)
 
 
@@ -191,9 +188,9 @@ def main() -> None:
     arguments = parser.parse_args()
     cuts = asyncio.run(gather(arguments.corpus, read_agent(arguments.agent)))
     fits, report = {}, {}
-    for kind, blanks in KINDS.items():
-        fits[kind], report[kind], _ = fit_kind(cuts, blanks)
-        print(f"{kind:20} {json.dumps({k: v for k, v in report[kind].items() if k != 'reliability'})}")
+    for kind in KINDS:
+        fits[kind], report[kind], _ = fit_kind(cuts, kind)
+        print(f"{kind:24} {json.dumps({k: v for k, v in report[kind].items() if k != 'reliability'})}")
     result = {
         "schema": "antiphon.turn_end_fit/1",
         "machine": fingerprint(),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -16,6 +17,7 @@ from antiphon.core.errors import MachineError
 from antiphon.dialogue.turn_end import TurnEndModel
 from antiphon.models.store import Store
 from antiphon.scheduling.lanes import ThreadLane
+from antiphon.scheduling.openmp import limit_spinning
 from antiphon.session import Engines, Session, SessionSettings
 
 if TYPE_CHECKING:
@@ -37,9 +39,8 @@ if TYPE_CHECKING:
 class Runtime:
     """Loaded engines, and the conversations that use them; close it, or use it as an async context manager."""
 
-    def __init__(self, engines: Engines, *, conversations: int, turn_end: TurnEndModel | None = None) -> None:
+    def __init__(self, engines: Engines, *, conversations: int) -> None:
         self.engines = engines
-        self.turn_end = turn_end or default_turn_end()
         self._conversations = conversations
         self._open = 0
         self._lanes: list[Lane] = []
@@ -52,6 +53,7 @@ class Runtime:
             CallerError: a model's name is unknown.
             MachineError: a model is not on this machine, or the machine cannot run it.
         """
+        limit_spinning()
         lanes = _Lanes(config.capacity.conversations)
         try:
             engines = await _load_engines(config, store or Store(), lanes)
@@ -84,6 +86,11 @@ class Runtime:
             )
         self._open += 1
         return Session(self.engines, settings, clock=clock, watch=watch, on_close=self._closed)
+
+    @cached_property
+    def turn_end(self) -> TurnEndModel:
+        """How turn ends are judged: the fit that ships with the package."""
+        return default_turn_end()
 
     def _closed(self) -> None:
         self._open -= 1

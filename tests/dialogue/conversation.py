@@ -22,7 +22,7 @@ from antiphon.dialogue.stimuli import (
     VoiceStopped,
 )
 from antiphon.dialogue.transitions import step
-from antiphon.dialogue.turn_end import Fit, TurnEndModel
+from antiphon.dialogue.turn_end import KINDS, Fit, TurnEndModel
 
 if TYPE_CHECKING:
     from antiphon.dialogue.commands import Command
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 # A full stop is worth 4 log-odds, a mass of one half nothing: enough to follow by hand.
 MODEL = TurnEndModel(
     {
-        "words": Fit(-3.0, {"closed": 4.0}),
-        "words+mass": Fit(0.0, {"mass": 1.0}),
-        "words+prosody": Fit(-3.0, {"closed": 4.0, "prosody": 1.0}),
-        "words+mass+prosody": Fit(0.0, {"mass": 1.0, "prosody": 1.0}),
+        kind: Fit(0.0, {name: 1.0 for name in kind.split("+")[1:] if name != "ears"})
+        if "mass" in kind
+        else Fit(-3.0, {"closed": 4.0} | ({"prosody": 1.0} if "prosody" in kind else {}))
+        for kind in KINDS
     }
 )
 SETTINGS = TurnSettings(

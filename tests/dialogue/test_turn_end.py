@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from antiphon.core.clock import MILLISECOND_NS
 from antiphon.core.errors import CallerError
 from antiphon.dialogue.settings import TurnSettings
-from antiphon.dialogue.turn_end import Evidence, Fit, TurnEndModel, logit, sigmoid, wait_ns
+from antiphon.dialogue.turn_end import KINDS, Evidence, Fit, TurnEndModel, logit, sigmoid, wait_ns
 
 pytestmark = pytest.mark.unit
 
@@ -63,6 +63,17 @@ def test_each_set_of_evidence_has_its_own_fit() -> None:
     assert Evidence(text="x", end_mass=0.5).kind == "words+mass"
     assert Evidence(text="x", prosody=0.5).kind == "words+prosody"
     assert Evidence(text="x", end_mass=0.5, prosody=0.5).kind == "words+mass+prosody"
+    assert Evidence(text="x", ears=0.5, end_mass=0.5, prosody=0.5).kind == "words+ears+mass+prosody"
+    assert set(KINDS) == {
+        "words",
+        "words+ears",
+        "words+mass",
+        "words+prosody",
+        "words+ears+mass",
+        "words+ears+prosody",
+        "words+mass+prosody",
+        "words+ears+mass+prosody",
+    }
 
 
 def test_posterior_by_hand() -> None:

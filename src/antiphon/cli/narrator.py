@@ -83,6 +83,8 @@ def why(event: TurnConfirmed) -> str:
     if event.forced:
         return f"after {silence_ms:.0f} ms of silence, not judged: the turn could not go on"
     evidence = [f"words end {event.text[-1:]!r}"]
+    if event.evidence.ears is not None:
+        evidence.append(f"recognizer {event.evidence.ears:.2f}")
     if event.evidence.end_mass is not None:
         evidence.append(f"sentence-end mass {event.evidence.end_mass:.2f}")
     if event.evidence.prosody is not None:

@@ -43,7 +43,8 @@ class Draft:
         """What the turn end is judged by; None until the words are known."""
         if self.transcript is None:
             return None
-        return Evidence(text=self.transcript.text, end_mass=self.end_mass, prosody=self.prosody)
+        heard = self.transcript
+        return Evidence(text=heard.text, ears=heard.end_probability, end_mass=self.end_mass, prosody=self.prosody)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,8 @@
 """Is the turn over? Evidence in, a calibrated posterior out, and from that the silence to wait for.
 
-The posterior is a logistic regression per set of evidence at hand: words are always there, the language model's end
-mass and the prosody judge may be missing or late. A missing feature is not a zero: each subset has a fit of its own.
+The posterior is a logistic regression per set of evidence at hand: words are always there; the recognizer's own end
+probability, the language model's end mass and the prosody judge may be missing or late. A missing feature is not a
+zero: each subset has a fit of its own.
 
 The wait follows from what a cut-in costs. If the turn is not over, the pause lasts longer than w with probability
 exp(-w / pause_ms); so the risk of speaking into it after w is (1 - p) exp(-w / pause_ms). The wait is the shortest w
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 
 SENTENCE_ENDS = (".", "?", "!", "。", "？", "！", "।", "؟", "۔")
 TRAILS_OFF = ("...", "…", ",", "、", "،", "-", "–", "—", ":", ";")
+OPINIONS = ("ears", "mass", "prosody")
+KINDS = tuple(
+    "+".join(("words", *(name for place, name in enumerate(OPINIONS) if number >> place & 1)))
+    for number in range(2 ** len(OPINIONS))
+)  # every set of evidence there can be, each of which needs a fit
 LOGIT_BOUND = 8.0  # beyond this a probability says no more than "sure"; it keeps 0 and 1 finite
 
 
@@ -34,18 +40,14 @@ class Evidence:
     """What is known of a pause."""
 
     text: str  # the words so far, with the recognizer's own marks
+    ears: float | None = None  # the recognizer's probability that the sentence ended, 0 to 1
     end_mass: float | None = None  # the language model's probability of a sentence end, 0 to 1
     prosody: float | None = None  # the prosody judge's probability of a turn end, 0 to 1
 
     @property
     def kind(self) -> str:
         """Which evidence is at hand; names the fit to use."""
-        parts = ["words"]
-        if self.end_mass is not None:
-            parts.append("mass")
-        if self.prosody is not None:
-            parts.append("prosody")
-        return "+".join(parts)
+        return "+".join(["words", *(name for name, value in self._opinions() if value is not None)])
 
     def features(self) -> dict[str, float]:
         """The regression's inputs, by name."""
@@ -55,11 +57,11 @@ class Evidence:
             "closed": float(text.endswith(SENTENCE_ENDS) and not trails),
             "trails": float(trails),
         }
-        if self.end_mass is not None:
-            values["mass"] = logit(self.end_mass)
-        if self.prosody is not None:
-            values["prosody"] = logit(self.prosody)
+        values.update({name: logit(value) for name, value in self._opinions() if value is not None})
         return values
+
+    def _opinions(self) -> tuple[tuple[str, float | None], ...]:
+        return ("ears", self.ears), ("mass", self.end_mass), ("prosody", self.prosody)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ class TurnEndModel:
             fits = {kind: Fit(float(fit["bias"]), dict(fit["weights"])) for kind, fit in data["fits"].items()}
         except (KeyError, TypeError, ValueError) as error:
             raise CallerError(f"the turn-end model cannot be read: {error!r}") from error
-        missing = {"words", "words+mass", "words+prosody", "words+mass+prosody"} - set(fits)
+        missing = set(KINDS) - set(fits)
         if missing:
             raise CallerError(f"the turn-end model has no fit for {sorted(missing)}", hint="fit it again, all kinds")
         return cls(fits)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import http.client
 import json
 import mmap
-import os
 import platform
 import secrets
 import struct
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from antiphon.core.errors import CallerError, EngineError, MachineError
+from antiphon.scheduling.openmp import limit_spinning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -189,10 +189,7 @@ def read_chat_template(path: Path) -> str:
 
 
 def _start(path: Path, plan: ServerPlan, key: str) -> Any:
-    # Read once, when libgomp is loaded. By default its threads spin while they wait for each other, which ends badly
-    # when anything else wants a core: two threads on two cores with one busy neighbour wrote 1 to 4 tokens/s and
-    # took seconds for 30 prompt tokens; passive, 14 to 39 tokens/s and 0.2 to 0.7 s. Alone it costs a third.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    limit_spinning()
     try:
         import xllamacpp  # noqa: PLC0415 - heavy, and only this engine's
     except ImportError as error:
