@@ -11,7 +11,7 @@ import os
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeAlias, cast
 
 from antiphon.core.errors import MachineError
 from antiphon.dialogue.turn_end import TurnEndModel
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from antiphon.speak.synthesizer import Synthesizer
     from antiphon.think.language_model import LanguageModel
 
+    _Loaded: TypeAlias = tuple[VoiceDetector, ProsodyJudge | None, Recognizer, LanguageModel, Synthesizer]
+
 
 class Runtime:
     """Loaded engines, and the conversations that use them; close it, or use it as an async context manager."""
@@ -42,7 +44,7 @@ class Runtime:
     def __init__(self, engines: Engines, *, conversations: int) -> None:
         self.engines = engines
         self._conversations = conversations
-        self._open = 0
+        self._open = 0  # entered and not yet left
         self._lanes: list[Lane] = []
 
     @classmethod
@@ -73,27 +75,33 @@ class Runtime:
         clock: Clock | None = None,
         watch: Callable[[Stimulus, tuple[Command, ...]], None] | None = None,
     ) -> Session:
-        """A new conversation; enter it as an async context manager to begin.
+        """A new conversation; enter it as an async context manager to begin, which takes a place until it ends.
 
         Raises:
             MachineError: as many conversations as may be are open.
         """
+        self._refuse_if_full()
+        return Session(self.engines, settings, clock=clock, watch=watch, on_open=self._opened, on_close=self._closed)
+
+    def _opened(self) -> None:
+        self._refuse_if_full()  # another may have been entered since this one was made
+        self._open += 1
+
+    def _closed(self) -> None:
+        self._open -= 1
+
+    def _refuse_if_full(self) -> None:
         if self._open >= self._conversations:
             raise MachineError(
                 f"{self._open} conversations are open, which is all that may be",
                 hint="end one, or raise capacity.conversations",
                 retryable=True,
             )
-        self._open += 1
-        return Session(self.engines, settings, clock=clock, watch=watch, on_close=self._closed)
 
     @cached_property
     def turn_end(self) -> TurnEndModel:
         """How turn ends are judged: the fit that ships with the package."""
         return default_turn_end()
-
-    def _closed(self) -> None:
-        self._open -= 1
 
     def close(self) -> None:
         """Free the engines; open conversations fail from here on."""
@@ -175,13 +183,15 @@ async def _load_engines(config: Config, store: Store, lanes: _Lanes) -> Engines:
             threads=cpu.voice_threads or cores,
         )
 
-    detector, judge, ears, mind, mouth = await asyncio.gather(
-        asyncio.to_thread(voice_detector),
-        asyncio.to_thread(prosody),
-        asyncio.to_thread(recognizer),
-        asyncio.to_thread(language_model),
-        asyncio.to_thread(voice),
-    )
+    loaders = (voice_detector, prosody, recognizer, language_model, voice)
+    loaded = await asyncio.gather(*(asyncio.to_thread(load) for load in loaders), return_exceptions=True)
+    failures = [each for each in loaded if isinstance(each, BaseException)]
+    if failures:
+        for each in loaded:
+            if each is not None and not isinstance(each, BaseException):
+                each.close()
+        raise failures[0]
+    detector, judge, ears, mind, mouth = cast("_Loaded", loaded)
     return Engines(voice_detector=detector, prosody=judge, recognizer=ears, language_model=mind, synthesizer=mouth)
 
 

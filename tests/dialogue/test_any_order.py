@@ -75,7 +75,7 @@ def test_no_order_breaks_the_rules(happenings: list[Stimulus], steps_ms: list[in
     dropped = [command.draft for command in talk.ordered(DropDraft)]
     stopped = [command.draft for command in talk.ordered(StopReply)]
     fate.update(played)
-    fate.update(dropped)
+    fate.update(dropped)  # a draft that failed is dropped when its turn is confirmed without it
     assert all(count == 1 for count in fate.values())  # heard or dropped, never both, never twice
     assert set(played) | set(dropped) <= started
     assert set(stopped) <= set(played)

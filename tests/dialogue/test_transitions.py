@@ -14,6 +14,7 @@ from antiphon.dialogue.commands import (
     ConfirmTurn,
     DropDraft,
     EndSession,
+    JudgeVoice,
     Listen,
     PlayDraft,
     Prefill,
@@ -23,9 +24,9 @@ from antiphon.dialogue.commands import (
     Transcribe,
     WriteReply,
 )
+from antiphon.dialogue.floor import EVERYTHING
 from antiphon.dialogue.state import Phase
 from antiphon.dialogue.stimuli import DraftFailed, InputStalled, Timer
-from antiphon.dialogue.transitions import EVERYTHING
 from antiphon.dialogue.turn_end import Evidence
 
 pytestmark = pytest.mark.unit
@@ -100,7 +101,21 @@ def test_better_evidence_shortens_the_wait() -> None:
     """The end mass arrives, the posterior rises to 0.8, and the turn is to be confirmed at the earlier time."""
     talk = heard("I would like a")
     wait_ms = 350 * math.log(0.2 / 0.05)
-    assert talk.mass(2310, 0.8) == (SetTimer(timer=Timer.CONFIRM, at_ns=ns(2000 + wait_ms), generation=1),)
+    assert talk.mass(2310, 0.8) == (
+        SetTimer(timer=Timer.CONFIRM, at_ns=ns(2000 + wait_ms), generation=1),
+        JudgeVoice(draft=1),
+    )
+
+
+def test_the_voice_is_judged_only_if_the_words_leave_doubt() -> None:
+    """The prosody judge is asked once, after the end mass, and only if the turn is not confirmed by then."""
+    talk = heard("I would like a")
+    talk.mass(2310, 0.8)
+    talk.fires(2400, Timer.CONFIRM, 1)
+    assert talk.ordered(JudgeVoice) == [JudgeVoice(draft=1)]
+    sure = heard("I would like a")
+    sure.mass(2310, 0.99)
+    assert sure.ordered(JudgeVoice) == []
 
 
 def test_a_sure_end_is_confirmed_at_once() -> None:
@@ -177,7 +192,7 @@ def test_a_failing_reply_is_silence_and_the_turn_is_remembered() -> None:
     talk = heard("I would like a")
     talk.happens(DraftFailed(at_ns=ns(2350), draft=1))
     commands = talk.fires(3000, Timer.CONFIRM, 1)
-    assert [type(command) for command in commands] == [CancelTimer, CancelTimer, ConfirmTurn]
+    assert [type(command) for command in commands] == [CancelTimer, CancelTimer, ConfirmTurn, DropDraft]
     assert (talk.state.phase, talk.state.history) == (Phase.LISTENING, (Message("user", "I would like a"),))
 
 
@@ -208,12 +223,12 @@ def test_hops_look_at_the_words_while_the_caller_speaks() -> None:
     """The hop timer asks for a transcript; its stable words are read ahead, and the next hop is set."""
     talk = Conversation()
     talk.speaks(0)
-    assert talk.fires(500, Timer.HOP, 1) == (Transcribe(turn=1),)
-    assert talk.grows(700, "I would like a", 12) == (
-        Prefill(messages=(SYSTEM, Message("user", "I would like"))),
-        SetTimer(timer=Timer.HOP, at_ns=ns(1200), generation=1),
+    assert talk.fires(500, Timer.HOP, 1) == (
+        Transcribe(turn=1),
+        SetTimer(timer=Timer.HOP, at_ns=ns(1000), generation=1),
     )
-    assert talk.grows(1300, "I", 0) == (SetTimer(timer=Timer.HOP, at_ns=ns(1800), generation=1),)
+    assert talk.grows(700, "I would like a", 12) == (Prefill(messages=(SYSTEM, Message("user", "I would like"))),)
+    assert talk.grows(1300, "I", 0) == ()
 
 
 def test_a_caller_who_hangs_up_in_speech_is_answered() -> None:
@@ -256,6 +271,29 @@ def test_a_turn_that_lasts_too_long_is_answered() -> None:
     talk.voiced(10_300)
     talk.reply_ends(12_000, "I see.")
     assert (talk.state.phase, talk.state.turn) == (Phase.HEARING, 2)
+
+
+def test_who_talks_on_past_the_longest_turn_is_not_thrown_away() -> None:
+    """Speech that went on through the end of a turn and stops while we answer is a turn, not a cough."""
+    talk = Conversation()
+    talk.speaks(0)
+    talk.fires(10_000, Timer.LONGEST_TURN, 1)
+    talk.transcribed(10_200, "And so on")
+    talk.voiced(10_300)
+    commands = talk.pauses(13_096, 13_000)
+    assert StopReply(draft=1) in commands
+    assert StartDraft(draft=2, turn=2, until_samples=208_000) in commands
+    assert talk.ordered(AbandonTurn) == []
+
+
+def test_a_pause_while_the_longest_turn_is_transcribed_answers_all_of_it() -> None:
+    """Who stops just after being cut off is answered to their last word."""
+    talk = Conversation()
+    talk.speaks(0)
+    talk.fires(10_000, Timer.LONGEST_TURN, 1)
+    commands = talk.pauses(10_150, 10_050)
+    assert commands[0] == DropDraft(draft=1)
+    assert StartDraft(draft=2, turn=1, until_samples=160_800) in commands
 
 
 def test_a_cough_over_the_reply_does_not_stop_it() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from antiphon.core.clock import MILLISECOND_NS, SECOND_NS, samples_to_ns
+from antiphon.core.clock import samples_to_ns
 from antiphon.core.errors import EngineError
 from antiphon.core.flow import HEARING_RATE_HZ, AudioFrame, Transcript
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from antiphon.core.flow import Pcm
-
-FRAME_SAMPLES = 320  # 20 ms
 
 
 class LevelDetector:
@@ -90,6 +88,9 @@ class ScriptedRecognition:
         self._before = text
         return Transcript(text=text, heard_samples=until, stable_chars=len(text) if final else stable, is_final=final)
 
+    def end(self) -> None:
+        self._before = ""
+
     def close(self) -> None:
         self.closed = True
 
@@ -126,11 +127,3 @@ def caller(*spoken: tuple[int, int], until_ms: int, rate_hz: int = HEARING_RATE_
     return [
         AudioFrame(pcm[pos : pos + step], rate_hz, pos, samples_to_ns(pos, rate_hz)) for pos in range(0, len(pcm), step)
     ]
-
-
-async def paced(frames: Sequence[AudioFrame], now_ns: object) -> None:
-    """Wait until each frame has been captured."""
-
-
-MS = MILLISECOND_NS
-__all__ = ["FRAME_SAMPLES", "MS", "SECOND_NS", "LevelDetector", "ScriptedJudge", "ScriptedRecognizer", "caller"]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from tests.dialogue.conversation import MODEL
+from tests.session.call import ORDER, TURN, Call, of
 from tests.session.doubles import LevelDetector, ScriptedJudge, ScriptedRecognizer, caller
 from tests.session.mind import asked, mind
 from tests.speak.doubles import ToneVoice
@@ -19,10 +18,8 @@ from antiphon.core.clock import MILLISECOND_NS, SECOND_NS
 from antiphon.core.errors import CallerError, EngineError
 from antiphon.core.flow import AudioFrame, Message
 from antiphon.core.stamps import Mark
-from antiphon.dialogue.settings import TurnSettings
 from antiphon.session import Engines, Session, SessionSettings
 from antiphon.session.events import (
-    Event,
     ReplyAudio,
     ReplyFinished,
     ReplyStarted,
@@ -36,66 +33,7 @@ from antiphon.session.events import (
     WordsHeard,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.think.doubles import ScriptedModel
-
 pytestmark = pytest.mark.unit
-
-ORDER = ((1000, "A"), (1500, "latte,"), (2000, "please."))
-TURN = TurnSettings(shortest_wait_ms=100, longest_wait_ms=1000, pause_ms=350, cut_in_risk=0.05, stalled_ms=500)
-
-
-@dataclass
-class Call:
-    """One caller with scripted ears, mind and voice."""
-
-    frames: list[AudioFrame]
-    ears: ScriptedRecognizer = field(default_factory=lambda: ScriptedRecognizer(ORDER))
-    mind: ScriptedModel = field(default_factory=lambda: mind(["Coming ", "right ", "up. ", "Anything ", "else?"]))
-    voice: ToneVoice = field(default_factory=ToneVoice)
-    judge: ScriptedJudge = field(default_factory=ScriptedJudge)
-    turn: TurnSettings = TURN
-    hangs_up: bool = True
-    read: Callable[[Session], None] = lambda _session: None
-
-    def hold(self) -> list[Event]:
-        return run(self._hold())
-
-    async def _hold(self) -> list[Event]:
-        engines = Engines(
-            voice_detector=LevelDetector(),
-            recognizer=self.ears,
-            language_model=self.mind,
-            synthesizer=self.voice,
-            prosody=self.judge,
-        )
-        settings = SessionSettings(turn_end=MODEL, instructions="Be brief.", turn=self.turn)
-        clock = VirtualClock()
-        heard: list[Event] = []
-        async with Session(engines, settings, clock=clock) as session:
-            self.session = session
-
-            async def feed() -> None:
-                origin_ns = clock.now_ns()
-                for frame in self.frames:
-                    await asyncio.sleep((origin_ns + frame.end_ns - clock.now_ns()) / SECOND_NS)
-                    session.feed(AudioFrame(frame.pcm, frame.rate_hz, frame.pos_samples, frame.captured_ns + origin_ns))
-                if self.hangs_up:
-                    session.hang_up()
-
-            feeding = asyncio.create_task(feed())
-            async for event in session:
-                heard.append(event)
-                self.read(session)
-            await feeding
-            self.history = session.history
-        return heard
-
-
-def of(kind: type[Event], heard: list[Event]) -> list[Event]:
-    return [event for event in heard if isinstance(event, kind)]
 
 
 def test_a_turn_is_heard_answered_and_measured() -> None:

@@ -59,7 +59,7 @@ def add_output_flags(parser: argparse.ArgumentParser, *, out: str | None = None,
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Hold the conversation; 1 if a turn stayed without an answer."""
+    """Hold the conversation; 1 if nothing was heard, or the last turn stayed without an answer."""
     from antiphon.agent import Agent, read_agent
 
     agent = read_agent(arguments.agent) if arguments.agent else Agent()
@@ -106,10 +106,9 @@ async def _hold(agent: Agent, config: Config, files: Sequence[Path], outputs: Ou
     finally:
         runtime.close()
     write(rehearsal, outputs, ready_ms, console)
-    unanswered = [turn for turn in rehearsal.turns if not turn.reply]
     if not rehearsal.turns:
         console.print("No speech was heard.", style="yellow")
-    return 1 if unanswered or not rehearsal.turns else 0
+    return 0 if rehearsal.turns and rehearsal.turns[-1].reply else 1  # a turn that went on was answered with the next
 
 
 def write(rehearsal: Rehearsal, outputs: Outputs, ready_ms: float, console: Console) -> None:

@@ -18,6 +18,7 @@ from antiphon.core.stamps import Mark
 from antiphon.session.events import (
     ReplyAudio,
     ReplyFinished,
+    ReplyStarted,
     StageFailed,
     TurnAbandoned,
     TurnConfirmed,
@@ -77,6 +78,8 @@ class Rehearsal:
             for pcm, own_rate_hz in clips:  # one caller has one microphone, whatever their files were made with
                 clip = pcm if own_rate_hz == rate_hz else resample(pcm, own_rate_hz, rate_hz)
                 await self._speak(session, FileSource(clip, rate_hz, clock=MonotonicClock(), playback=OPEN_MIKE))
+                if listener.done():
+                    break  # it failed, and says how below
             session.hang_up()
             await listener
         finally:
@@ -117,6 +120,8 @@ class Rehearsal:
                 self.turns.append(_result(event))
             case ReplyAudio(frame=frame):
                 self.recording.add("reply", frame)
+            case ReplyStarted(turn=number):
+                self._open.add(number)
             case TurnMeasured(timeline=timeline):
                 for turn in self._numbered(timeline.turn):
                     turn.timeline = timeline

@@ -38,11 +38,18 @@ class Prefill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartDraft:
-    """The caller paused: transcribe up to there and judge the voice (DraftTranscribed, ProsodyJudged)."""
+    """The caller paused: find out what the turn says up to there (DraftTranscribed, DraftFailed)."""
 
     draft: int
     turn: int
     until_samples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeVoice:
+    """The words leave doubt: find out how finished the voice sounds (ProsodyJudged)."""
+
+    draft: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +126,7 @@ Command: TypeAlias = (
     | Transcribe
     | Prefill
     | StartDraft
+    | JudgeVoice
     | WriteReply
     | DropDraft
     | ConfirmTurn

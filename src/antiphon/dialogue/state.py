@@ -35,6 +35,7 @@ class Draft:
     transcript: Transcript | None = None
     end_mass: float | None = None
     prosody: float | None = None
+    voice_asked: bool = False  # the prosody judge is at work, or was
     voiced: bool = False  # its first sound is ready
     failed: bool = False
 
@@ -61,5 +62,6 @@ class Dialogue:
     stopping: int | None = None  # the reply that was stopped and has not yet told what was heard of it
     history: History = field(default=())
     voice_active: bool = False  # the caller speaks right now, whoever has the floor
+    goes_on: bool = False  # they spoke on through the end of a turn that lasted too long
     forced: bool = False  # the turn is to be answered without judging whether it is over
     input_ended: bool = False  # no sound will come any more

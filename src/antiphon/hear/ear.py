@@ -61,8 +61,8 @@ class Ear:
         whole = len(pcm) - len(pcm) % self._frame_samples
         for offset in range(0, whole, self._frame_samples):
             start, end = self.pos_samples, self.pos_samples + self._frame_samples
+            self.pos_samples = end  # also if the detector fails: the next frame keeps its place
             self.probability = self._voice.probability(pcm[offset : offset + self._frame_samples])
-            self.pos_samples = end
             facts.append(self._segmenter.push(self.probability, start, end))
         self._rest = pcm[whole:].copy()
         return tuple(fact for fact in facts if fact is not None)

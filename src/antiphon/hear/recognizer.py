@@ -44,6 +44,10 @@ class Recognition(Protocol):
         """
         ...
 
+    def end(self) -> None:
+        """The turn is over: keep no more of its sound than a run-up for the next."""
+        ...
+
     def close(self) -> None:
         """Forget everything."""
         ...

@@ -29,11 +29,8 @@ if TYPE_CHECKING:
     from antiphon.hear.whisper import Hypothesis, WhisperRecognizer
 
 RUN_UP_SAMPLES = HEARING_RATE_HZ  # how far back a turn may begin
-LONGEST_GAP_SAMPLES = (
-    30 * HEARING_RATE_HZ
-)  # lost sound inside a turn, heard as silence; after more a window begins anew
+LONGEST_GAP_SAMPLES = 30 * HEARING_RATE_HZ  # lost inside a turn, heard as silence; after more a window begins anew
 LONGEST_UNHEARD_SAMPLES = 300 * HEARING_RATE_HZ  # of a turn that nobody transcribes; 29 MB, then its beginning goes
-FORGET_SAMPLES = 30 * HEARING_RATE_HZ  # sound after a final transcript that nobody asks about: the turn is over
 WINDOW_SAMPLES = 24 * HEARING_RATE_HZ  # heard at once, and with its padding less than the encoder's 30 s
 SETTLE_SAMPLES = 16 * HEARING_RATE_HZ  # a window longer than this is shortened
 EARLIEST_BORDER_S = 6.0  # so that every shortening is worth it
@@ -57,7 +54,6 @@ class _Turn:
         self.agreement = Agreement()  # about the window's text
         self.heard_samples = start_samples
         self.end_probability: float | None = None
-        self.final_samples: int | None = None  # how much was fed when it was transcribed for good
 
     @property
     def end_samples(self) -> int:
@@ -126,13 +122,15 @@ class WhisperRecognition:
         if turn is None:
             return
         turn.take(run)
-        if turn.final_samples is not None and turn.end_samples - turn.final_samples > FORGET_SAMPLES:
-            self._turn = None
 
     def begin(self, pos_samples: int) -> None:
         """A turn begins; what lies before the run-up is not there any more."""
         start = max(pos_samples, self._end_samples - len(self._run_up))
         self._turn = _Turn(start, self._run_up[len(self._run_up) - max(0, self._end_samples - start) :])
+
+    def end(self) -> None:
+        """The turn is over; a transcription under way still finishes."""
+        self._turn = None
 
     async def transcribe(self, until_samples: int, *, final: bool) -> Transcript:
         """What the turn says up to `until_samples`; see the contract.
@@ -146,10 +144,6 @@ class WhisperRecognition:
         if turn is None:
             return Transcript(text="", heard_samples=min(until_samples, self._end_samples), is_final=final)
         async with self._busy:
-            if final:
-                turn.final_samples = turn.end_samples
-            else:
-                turn.final_samples = None
             while True:
                 whole = min(until_samples, turn.end_samples) - turn.window_samples
                 window = min(whole, WINDOW_SAMPLES)

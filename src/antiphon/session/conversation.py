@@ -12,23 +12,19 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
-from antiphon.audio.resample import FrameResampler
-from antiphon.core.clock import MILLISECOND_NS, SECOND_NS, Clock, MonotonicClock, samples_to_ns
+from antiphon.core.clock import Clock, MonotonicClock
 from antiphon.core.errors import AntiphonError, CallerError
-from antiphon.core.flow import HEARING_RATE_HZ
 from antiphon.core.stamps import Mark, Stage
 from antiphon.dialogue import commands as do
 from antiphon.dialogue import stimuli
 from antiphon.dialogue.settings import TurnSettings
 from antiphon.dialogue.state import Dialogue, Phase
 from antiphon.dialogue.transitions import step
-from antiphon.hear.ear import Ear
-from antiphon.hear.segmenter import VoiceStarted, VoiceStopped
 from antiphon.session import events
 from antiphon.session.draft import DraftWork, Workshop
+from antiphon.session.listening import Listening
 from antiphon.session.record import TurnRecord
 from antiphon.session.timers import Timers
-from antiphon.session.window import SoundWindow
 from antiphon.speak.player import Player, SoundBegan
 from antiphon.speak.player import ReplyEnded as PlayerEnded
 from antiphon.speak.playout import Playout
@@ -72,33 +68,40 @@ class Session:
         *,
         clock: Clock | None = None,
         watch: Callable[[Stimulus, tuple[Command, ...]], None] | None = None,
-        on_close: Callable[[], None] | None = None,
+        on_open: Callable[[], None] = lambda: None,
+        on_close: Callable[[], None] = lambda: None,
     ) -> None:
         self._engines = engines
         self._settings = settings
         self._clock = clock or MonotonicClock()
         self._watch = watch
-        self._on_close = on_close
+        self._on_open = on_open  # may refuse
+        self._on_close = on_close  # once, if it was opened
         self._state = Dialogue(settings=settings.turn, turn_end=settings.turn_end, instructions=settings.instructions)
         self._events: deque[events.Event] = deque()
         self._news = asyncio.Event()
         self._ended = False
+        self._hung_up = False
+        self._entered = False
         self._tasks: asyncio.TaskGroup = asyncio.TaskGroup()
         self._work: dict[int, list[asyncio.Task[None]]] = {}  # by draft
         self._hop: asyncio.Task[None] | None = None
         self._prefill: asyncio.Task[None] | None = None
         self._playing: asyncio.Task[None] | None = None
-        self._timers = Timers(self._clock, self._happens)
+        self._timers = Timers(self._clock, self._happens, self._fail)
         self._drafts: dict[int, DraftWork] = {}
+        self._confirmed_turn = 0
         self._records: dict[int, TurnRecord] = {}  # of the turn that is being heard
-        self._resampler: FrameResampler | None = None
-        self._window = SoundWindow(engines.prosody.window_samples if engines.prosody else 0)
-        self._ear = Ear(engines.voice_detector)
         self._recognition = engines.recognizer.open(settings.vocabulary)
         self._thinking = engines.language_model.open()
-        self._heard_until: AudioFrame | None = None
-        self._fed_ns = 0
-        self._stall: asyncio.TimerHandle | None = None
+        self._listening = Listening(
+            engines,
+            self._recognition,
+            clock=self._clock,
+            stalled_ms=settings.turn.stalled_ms,
+            tell=self._happens,
+            report=self._report,
+        )
         self._player = Player(
             Playout(rate_hz=engines.synthesizer.rate_hz),
             clock=self._clock,
@@ -120,6 +123,10 @@ class Session:
     # For the owner.
 
     async def __aenter__(self) -> Self:
+        if self._ended:
+            raise CallerError("this session is over", hint="open a new one")
+        self._on_open()
+        self._entered = True
         await self._tasks.__aenter__()
         self._playing = self._start(self._player.run())
         return self
@@ -138,27 +145,21 @@ class Session:
                 raise group.exceptions[0] from None
 
     def feed(self, frame: AudioFrame) -> None:
-        """The caller's next sound: mono, any rate, but the same throughout.
+        """The caller's next sound: mono, any rate, but the same throughout; after `hang_up` it is ignored.
 
         Raises:
-            CallerError: the frame's rate differs from the first one's.
+            CallerError: the frame is not mono, out of order, or its rate differs from the first one's.
         """
-        if self._state.phase is Phase.ENDED or self._ended:
+        if self._hung_up or self._ended:
             return
-        if self._resampler is None:
-            self._resampler = FrameResampler(frame.rate_hz, HEARING_RATE_HZ)
-        for heard in self._resampler.push(frame):
-            self._hear(heard)
-        self._fed_ns = self._clock.now_ns()
-        if self._stall is None:
-            self._expect_sound()
+        self._listening.feed(frame, self._tasks)
 
     def hang_up(self) -> None:
-        """No sound will come any more; a turn in progress is still answered, then the session ends."""
-        for heard in self._resampler.flush() if self._resampler else ():
-            self._hear(heard)
-        end_samples, ended_ns = self._where_sound_ended()
-        self._happens(stimuli.InputEnded(at_ns=self._clock.now_ns(), end_samples=end_samples, ended_ns=ended_ns))
+        """No sound will come any more; a turn in progress is still answered, then the session ends. Once is enough."""
+        if self._hung_up or self._ended:
+            return
+        self._hung_up = True
+        self._listening.end()
 
     def __aiter__(self) -> Self:
         return self
@@ -176,37 +177,7 @@ class Session:
         """Who said what so far: (role, text), ours as far as it was heard."""
         return tuple((message.role, message.text) for message in self._state.history)
 
-    # From sound to stimuli.
-
-    def _hear(self, frame: AudioFrame) -> None:
-        self._heard_until = frame
-        self._window.push(frame.pcm)
-        self._recognition.feed(frame)
-        for fact in self._ear.hear(frame):
-            now_ns = self._clock.now_ns()
-            match fact:
-                case VoiceStarted(start_samples=start):
-                    self._happens(stimuli.VoiceStarted(at_ns=now_ns, start_samples=start))
-                case VoiceStopped(end_samples=end):
-                    ended_ns = frame.end_ns - samples_to_ns(frame.end_samples - end, HEARING_RATE_HZ)
-                    self._happens(stimuli.VoiceStopped(at_ns=now_ns, end_samples=end, ended_ns=ended_ns))
-
-    def _expect_sound(self) -> None:
-        """A microphone that stops delivering is a pause: look whether it did, whenever it could have."""
-        patience_ns = self._settings.turn.stalled_ms * MILLISECOND_NS
-        now_ns = self._clock.now_ns()
-        if now_ns - self._fed_ns >= patience_ns:
-            self._stall = None
-            self._ear.break_off()
-            end_samples, ended_ns = self._where_sound_ended()
-            self._happens(stimuli.InputStalled(at_ns=now_ns, end_samples=end_samples, ended_ns=ended_ns))
-            return
-        delay_s = (self._fed_ns + patience_ns - now_ns) / SECOND_NS
-        self._stall = asyncio.get_running_loop().call_later(delay_s, self._expect_sound)
-
-    def _where_sound_ended(self) -> tuple[int, int]:
-        frame = self._heard_until
-        return (frame.end_samples, frame.end_ns) if frame else (0, self._clock.now_ns())
+    # From stimuli to commands.
 
     def _happens(self, stimulus: Stimulus) -> None:
         self._state, commands = step(self._state, stimulus)
@@ -221,16 +192,20 @@ class Session:
     def _carry_out(self, command: Command, now_ns: int) -> None:  # noqa: C901, PLR0912 - one case per command
         match command:
             case do.Listen(turn=turn, from_samples=start):
+                start = min(start, self._listening.where_it_ended()[0])
                 self._recognition.begin(start)
                 self._records = {turn: TurnRecord(turn, self._clock)}
                 self._emit(events.TurnStarted(turn=turn, at_ns=now_ns, start_samples=start))
             case do.Transcribe(turn=turn):
-                self._hop = self._start(self._look_at_words(turn))
+                if self._hop is None or self._hop.done():
+                    self._hop = self._start(self._look_at_words(turn))
             case do.Prefill(messages=messages):
                 if self._prefill is None or self._prefill.done():
                     self._prefill = self._start(self._read_ahead(messages))
             case do.StartDraft():
                 self._start_draft(command, now_ns)
+            case do.JudgeVoice(draft=number):
+                self._work[number].append(self._start(self._drafts[number].judge_voice(self._listening.last_seconds())))
             case do.WriteReply(draft=number, messages=messages):
                 self._work[number].append(self._start(self._drafts[number].write(messages)))
             case do.DropDraft(draft=number):
@@ -238,9 +213,13 @@ class Session:
             case do.ConfirmTurn():
                 self._confirm(command, now_ns)
             case do.AbandonTurn(turn=turn):
+                self._recognition.end()
                 self._emit(events.TurnAbandoned(turn=turn, at_ns=now_ns))
             case do.PlayDraft(draft=number):
-                self._drafts[number].confirmed.set()
+                draft = self._drafts[number]
+                draft.record.turn = self._confirmed_turn  # noise may have brought the answer to an earlier turn
+                draft.record.mark(Mark.CONFIRMED, now_ns)
+                draft.confirmed.set()
             case do.StopReply(draft=number):
                 self._cancel(number)
                 played = self._player.stop(number)
@@ -264,12 +243,11 @@ class Session:
         record.add(Stage.VAD, draft.ended_ns, now_ns, model=self._engines.voice_detector.name)
         work = DraftWork(command.draft, self._shop, record)
         self._drafts[command.draft] = work
-        self._work[command.draft] = [
-            self._start(work.hear(command.until_samples)),
-            self._start(work.judge_voice(self._window.last())),
-        ]
+        self._work[command.draft] = [self._start(work.hear(command.until_samples))]
 
     def _confirm(self, command: do.ConfirmTurn, now_ns: int) -> None:
+        self._confirmed_turn = command.turn
+        self._recognition.end()
         record = self._drafts[command.draft].record
         record.mark(Mark.CONFIRMED, now_ns)
         ended_ns = record.timeline().marks[Mark.SPEECH_ENDED]
@@ -286,7 +264,6 @@ class Session:
         )
         if self._state.phase is not Phase.SPEAKING:  # the draft had failed: there will be no reply
             self._emit(events.TurnMeasured(timeline=record.timeline()))
-            self._drop(command.draft)
 
     def _drop(self, number: int) -> None:
         self._cancel(number)
@@ -297,7 +274,7 @@ class Session:
             task.cancel()
 
     async def _look_at_words(self, turn: int) -> None:
-        until_samples, _ = self._where_sound_ended()
+        until_samples, _ = self._listening.where_it_ended()
         record = self._records[turn]
         try:
             with record.span(Stage.RECOGNISE, self._engines.recognizer.name):
@@ -337,24 +314,26 @@ class Session:
                 self._emit(events.TurnMeasured(timeline=record.timeline()))
             case PlayerEnded(played=played):
                 number = played.generation
-                self._reply_ends(number, len(self._drafts[number].text), interrupted=False)
+                self._reply_ends(number, played.chars, interrupted=False)
 
     def _reply_ends(self, number: int, chars: int, *, interrupted: bool) -> None:
-        self._work.pop(number, None)
+        self._cancel(number)
         draft = self._drafts[number]
         self._tell_text(draft, chars)
         del self._drafts[number]
-        heard = draft.text[:chars]
+        heard = draft.said(0, chars)
         now_ns = self._clock.now_ns()
-        self._emit(
-            events.ReplyFinished(turn=draft.record.turn, at_ns=now_ns, heard=heard.strip(), interrupted=interrupted)
-        )
+        turn, timeline = draft.record.turn, draft.record.timeline()
+        if Mark.FIRST_SOUND not in timeline.marks:
+            self._emit(events.TurnMeasured(timeline=timeline))
+        self._emit(events.ReplyFinished(turn=turn, at_ns=now_ns, heard=heard.strip(), interrupted=interrupted))
         self._happens(stimuli.ReplyEnded(at_ns=now_ns, draft=number, heard=heard))
 
     def _tell_text(self, draft: DraftWork, chars: int) -> None:
-        if chars > draft.told_chars:
-            self._emit(events.ReplyText(turn=draft.record.turn, text=draft.text[draft.told_chars : chars]))
-            draft.told_chars = chars
+        text = draft.said(draft.told_chars, chars)
+        draft.told_chars = max(draft.told_chars, chars)
+        if text:
+            self._emit(events.ReplyText(turn=draft.record.turn, text=text))
 
     # Events.
 
@@ -371,7 +350,17 @@ class Session:
     def _report(self, stage: Stage, error: AntiphonError) -> None:
         self._emit(events.StageFailed(stage=stage, error=error))
 
+    def _fail(self, error: Exception) -> None:
+        """End the session with an error that came up where nobody could catch it."""
+
+        async def surface() -> None:
+            raise error
+
+        self._start(surface())
+
     def _emit(self, event: events.Event) -> None:
+        if self._ended:  # SessionEnded was the last
+            return
         if len(self._events) >= MOST_EVENTS:
             raise CallerError(
                 f"{MOST_EVENTS} events of this session were not read", hint="iterate over the session while you feed it"
@@ -384,8 +373,7 @@ class Session:
             return
         self._ended = True
         self._timers.close()
-        if self._stall is not None:
-            self._stall.cancel()
+        self._listening.close()
         for number in tuple(self._work):
             self._cancel(number)
         for task in (self._hop, self._prefill):
@@ -395,6 +383,6 @@ class Session:
             self._playing.cancel()
         self._recognition.close()
         self._thinking.close()
-        if self._on_close is not None:
+        if self._entered:
             self._on_close()
         self._news.set()

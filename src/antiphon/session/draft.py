@@ -54,6 +54,7 @@ class DraftWork:
         self.confirmed = asyncio.Event()
         self.text = ""  # all that the model wrote so far
         self.told_chars = 0  # how much of it was told to the owner
+        self._left_out: list[tuple[int, int]] = []  # chars that could not be voiced
         self._shop = shop
         self._voiced = False
         self._writing_since_ns = 0
@@ -102,8 +103,12 @@ class DraftWork:
 
     async def _measure_end(self, messages: Sequence[Message]) -> None:
         shop = self._shop
-        with self.record.span(Stage.JUDGE, shop.engines.language_model.name):
-            mass = await shop.thinking.sentence_end_mass(messages)
+        try:
+            with self.record.span(Stage.JUDGE, shop.engines.language_model.name):
+                mass = await shop.thinking.sentence_end_mass(messages)
+        except AntiphonError as error:  # the other evidence decides, and a reply may still come
+            shop.report(Stage.JUDGE, error)
+            return
         if mass is not None:
             shop.tell(EndMassMeasured(at_ns=shop.clock.now_ns(), draft=self.number, mass=mass))
 
@@ -124,6 +129,7 @@ class DraftWork:
         """Synthesise one chunk; one that fails is left out, the rest of the reply is still said."""
         shop = self._shop
         start_ns = shop.clock.now_ns()
+        said_chars = chunk.start_chars
         if chunk.index == 0:  # the model writes on while this is voiced; only the way to here can make a reply late
             self.record.mark(Mark.CHUNK_READY, start_ns)
             self.record.add(Stage.THINK, self._writing_since_ns, start_ns, model=shop.engines.language_model.name)
@@ -138,9 +144,19 @@ class DraftWork:
                     await self.confirmed.wait()
                     if not await shop.player.push(self.number, piece):
                         return
+                    said_chars = piece.chunk.end_chars
                     start_ns = shop.clock.now_ns()
         except AntiphonError as error:
+            self._left_out.append((said_chars, chunk.end_chars))
             shop.report(Stage.SPEAK, error)
+
+    def said(self, start_chars: int, end_chars: int) -> str:
+        """That part of the text, without what could not be voiced."""
+        kept, at = "", start_chars
+        for gap_start, gap_end in self._left_out:
+            kept += self.text[at : max(at, min(gap_start, end_chars))]
+            at = max(at, min(gap_end, end_chars))
+        return kept + self.text[at:end_chars]
 
     def _fail(self, stage: Stage, error: AntiphonError) -> None:
         self._shop.report(stage, error)

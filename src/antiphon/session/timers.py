@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 class Timers:
     """Answers a SetTimer with its TimerFired."""
 
-    def __init__(self, clock: Clock, fire: Callable[[TimerFired], None]) -> None:
+    def __init__(self, clock: Clock, fire: Callable[[TimerFired], None], fail: Callable[[Exception], None]) -> None:
         self._clock = clock
         self._fire = fire
+        self._fail = fail  # the loop would only log what a callback raises
         self._handles: dict[Timer, asyncio.TimerHandle] = {}
 
     def set(self, command: SetTimer) -> None:
@@ -43,4 +44,7 @@ class Timers:
 
     def _due(self, command: SetTimer) -> None:
         del self._handles[command.timer]
-        self._fire(TimerFired(at_ns=self._clock.now_ns(), timer=command.timer, generation=command.generation))
+        try:
+            self._fire(TimerFired(at_ns=self._clock.now_ns(), timer=command.timer, generation=command.generation))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it ends the session rather than stall it
+            self._fail(error)

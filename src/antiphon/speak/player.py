@@ -97,6 +97,8 @@ class Player:
     def stop(self, generation: int) -> Played | None:
         """As `Playout.stop`, now."""
         played = self._playout.stop(generation, self._clock.now_ns())
+        self._begun = max(self._begun, generation)  # of a stopped reply nothing more is told
+        self._ended = max(self._ended, generation)
         self._wake()
         return played
 

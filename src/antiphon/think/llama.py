@@ -268,6 +268,8 @@ class LlamaThinking:
             slot = await self._shared.slots.acquire(self)
             held.callback(self._shared.slots.release, slot)
             kept = await self._fitting(join_messages(messages))
+            if stage is Stage.PREFILL and call != self._calls:  # somebody asked for more while it was counted
+                return None
             prompt = self._shared.template.render(kept, open_last=open_last)
             request = {**self._sampling(), **wanted, "prompt": prompt, "id_slot": slot}
             completion = Completion(self._shared.server, self._shared.lane, Job(stage=stage), request)

@@ -1,0 +1,79 @@
+"""Who gets the floor: the few moves that rules of several phases share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeAlias
+
+from antiphon.core.clock import MILLISECOND_NS, SECOND_NS
+from antiphon.dialogue.commands import (
+    CancelTimer,
+    Command,
+    EndSession,
+    Listen,
+    SetTimer,
+    StartDraft,
+    StopReply,
+)
+from antiphon.dialogue.state import Dialogue, Draft, Phase
+from antiphon.dialogue.stimuli import InputEnded, InputStalled, Timer, VoiceStopped
+
+Outcome: TypeAlias = tuple[Dialogue, tuple[Command, ...]]
+Silence: TypeAlias = VoiceStopped | InputStalled | InputEnded  # how a caller falls silent
+EVERYTHING = 2**62  # a position no stream reaches: all that was heard so far
+
+
+def hear(state: Dialogue, at_ns: int, commands: tuple[Command, ...]) -> Outcome:
+    """The caller has the floor, for a new turn."""
+    hop_ns, longest_ns = state.settings.hop_ms * MILLISECOND_NS, state.settings.longest_turn_s * SECOND_NS
+    return replace(state, phase=Phase.HEARING, forced=False, goes_on=False), (
+        *commands,
+        SetTimer(timer=Timer.HOP, at_ns=at_ns + hop_ns, generation=state.turn),
+        SetTimer(timer=Timer.LONGEST_TURN, at_ns=at_ns + longest_ns, generation=state.turn),
+    )
+
+
+def caller_pauses(state: Dialogue, happened: Silence) -> Outcome:
+    number = state.drafts + 1
+    draft = Draft(number=number, ended_ns=happened.ended_ns, end_samples=happened.end_samples)
+    after = replace(state, phase=Phase.DRAFTING, draft=draft, drafts=number, voice_active=False)
+    return after, (
+        CancelTimer(timer=Timer.HOP),
+        StartDraft(draft=number, turn=state.turn, until_samples=happened.end_samples),
+    )
+
+
+def next_turn_if_speaking(
+    state: Dialogue, draft: Draft, commands: tuple[Command, ...]
+) -> tuple[Dialogue, tuple[Command, ...]]:
+    """Who went on speaking through the end of a turn that lasted too long is in the next one already."""
+    if not state.voice_active:
+        return state, commands
+    start = draft.transcript.heard_samples if draft.transcript else draft.end_samples
+    turn = state.turn + 1
+    return replace(state, turn=turn, goes_on=True), (*commands, Listen(turn=turn, from_samples=start))
+
+
+def take_turn_back(state: Dialogue, at_ns: int, commands: tuple[Command, ...]) -> Outcome:
+    """What was heard of the reply until now is told by ReplyEnded, whatever phase it arrives in."""
+    number = drafting(state).number
+    return hear(replace(state, draft=None, stopping=number), at_ns, (*commands, StopReply(draft=number)))
+
+
+def yield_floor(state: Dialogue, commands: tuple[Command, ...], at_ns: int) -> Outcome:
+    """We have nothing more to say: the caller has the floor if they speak; without input nobody ever will."""
+    if state.voice_active and state.input_ended:  # they spoke over our reply until the sound ended: answer that
+        after, more = caller_pauses(
+            replace(state, forced=True), VoiceStopped(at_ns=at_ns, end_samples=EVERYTHING, ended_ns=at_ns)
+        )
+        return after, (*commands, *more)
+    if state.voice_active:
+        return hear(state, at_ns, commands)
+    if state.input_ended:
+        return replace(state, phase=Phase.ENDED), (*commands, EndSession())
+    return replace(state, phase=Phase.LISTENING, forced=False, goes_on=False), commands
+
+
+def drafting(state: Dialogue) -> Draft:
+    assert state.draft is not None, f"no draft while {state.phase.value}"
+    return state.draft

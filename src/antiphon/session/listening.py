@@ -1,0 +1,120 @@
+"""The caller's frames in, stimuli out: their voice started, it stopped, the sound stalled.
+
+Brings the sound to HEARING_RATE_HZ, and gives it to whoever listens: recognition, voice detection, and the window that
+the prosody judge looks back through. Threads: the event loop; 0.3 ms for 20 ms of sound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from antiphon.audio.resample import FrameResampler
+from antiphon.core.clock import MILLISECOND_NS, SECOND_NS, samples_to_ns
+from antiphon.core.errors import CallerError, EngineError
+from antiphon.core.flow import HEARING_RATE_HZ
+from antiphon.core.stamps import Stage
+from antiphon.dialogue import stimuli
+from antiphon.hear.ear import Ear
+from antiphon.hear.segmenter import VoiceStarted, VoiceStopped
+from antiphon.session.window import SoundWindow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from antiphon.core.clock import Clock
+    from antiphon.core.errors import AntiphonError
+    from antiphon.core.flow import AudioFrame, Pcm
+    from antiphon.dialogue.stimuli import Stimulus
+    from antiphon.hear.recognizer import Recognition
+    from antiphon.hear.segmenter import VoiceFact
+    from antiphon.session.engines import Engines
+
+
+class Listening:
+    """One caller's microphone."""
+
+    def __init__(
+        self,
+        engines: Engines,
+        recognition: Recognition,
+        *,
+        clock: Clock,
+        stalled_ms: int,
+        tell: Callable[[Stimulus], None],
+        report: Callable[[Stage, AntiphonError], None],
+    ) -> None:
+        self._recognition = recognition
+        self._clock = clock
+        self._stalled_ns = stalled_ms * MILLISECOND_NS
+        self._tell = tell
+        self._report = report
+        self._ear = Ear(engines.voice_detector)
+        self._window = SoundWindow(engines.prosody.window_samples if engines.prosody else 0)
+        self._resampler: FrameResampler | None = None
+        self._latest: AudioFrame | None = None
+        self._fed_ns = 0
+        self._watch: asyncio.Task[None] | None = None
+
+    def feed(self, frame: AudioFrame, tasks: asyncio.TaskGroup) -> None:
+        """Take the next sound; see Session.feed."""
+        if frame.pcm.ndim != 1:
+            raise CallerError(f"the sound has shape {frame.pcm.shape}", hint="mix it down to one channel")
+        if self._resampler is None:
+            self._resampler = FrameResampler(frame.rate_hz, HEARING_RATE_HZ)
+        for heard in self._resampler.push(frame):
+            self._hear(heard)
+        self._fed_ns = self._clock.now_ns()
+        if self._watch is None or self._watch.done():
+            self._watch = tasks.create_task(self._expect_sound())
+
+    def end(self) -> None:
+        """No sound will come any more."""
+        self.close()
+        for heard in self._resampler.flush() if self._resampler else ():
+            self._hear(heard)
+        end_samples, ended_ns = self.where_it_ended()
+        self._tell(stimuli.InputEnded(at_ns=self._clock.now_ns(), end_samples=end_samples, ended_ns=ended_ns))
+
+    def close(self) -> None:
+        """Expect no more sound."""
+        if self._watch is not None:
+            self._watch.cancel()
+
+    def last_seconds(self) -> Pcm:
+        """What the prosody judge looks at."""
+        return self._window.last()
+
+    def where_it_ended(self) -> tuple[int, int]:
+        """(samples, ns) of the newest sound."""
+        latest = self._latest
+        return (latest.end_samples, latest.end_ns) if latest else (0, self._clock.now_ns())
+
+    def _hear(self, frame: AudioFrame) -> None:
+        self._latest = frame
+        self._window.push(frame.pcm)
+        self._recognition.feed(frame)
+        try:
+            facts = self._ear.hear(frame)
+        except EngineError as error:
+            self._report(Stage.VAD, error)
+            return
+        for fact in facts:
+            self._tell(self._stimulus(fact, frame))
+
+    def _stimulus(self, fact: VoiceFact, frame: AudioFrame) -> Stimulus:
+        now_ns = self._clock.now_ns()
+        match fact:
+            case VoiceStarted(start_samples=start):
+                return stimuli.VoiceStarted(at_ns=now_ns, start_samples=start)
+            case VoiceStopped(end_samples=end):
+                ended_ns = frame.end_ns - samples_to_ns(frame.end_samples - end, HEARING_RATE_HZ)
+                return stimuli.VoiceStopped(at_ns=now_ns, end_samples=end, ended_ns=ended_ns)
+
+    async def _expect_sound(self) -> None:
+        """A microphone that stops delivering is a pause: sleep until it could have stopped, and look."""
+        while (patience_ns := self._fed_ns + self._stalled_ns - self._clock.now_ns()) > 0:  # noqa: ASYNC110 - no polling
+            await asyncio.sleep(patience_ns / SECOND_NS)
+        self._ear.break_off()
+        end_samples, ended_ns = self.where_it_ended()
+        self._tell(stimuli.InputStalled(at_ns=self._clock.now_ns(), end_samples=end_samples, ended_ns=ended_ns))

@@ -1,0 +1,78 @@
+"""One caller with scripted ears, mind and voice, held in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from tests.dialogue.conversation import MODEL
+from tests.session.doubles import LevelDetector, ScriptedJudge, ScriptedRecognizer
+from tests.session.mind import mind
+from tests.speak.doubles import ToneVoice
+from tests.virtual_time import VirtualClock, run
+
+from antiphon.core.clock import SECOND_NS
+from antiphon.core.flow import AudioFrame
+from antiphon.dialogue.settings import TurnSettings
+from antiphon.session import Engines, Session, SessionSettings
+
+if TYPE_CHECKING:
+    from tests.think.doubles import ScriptedModel
+
+    from antiphon.session.events import Event
+
+ORDER = ((1000, "A"), (1500, "latte,"), (2000, "please."))
+TURN = TurnSettings(shortest_wait_ms=100, longest_wait_ms=1000, pause_ms=350, cut_in_risk=0.05, stalled_ms=500)
+Kind = TypeVar("Kind")
+
+
+@dataclass
+class Call:
+    """Say who the caller meets and what they do; `hold` gives what happened."""
+
+    frames: list[AudioFrame]
+    ears: ScriptedRecognizer = field(default_factory=lambda: ScriptedRecognizer(ORDER))
+    mind: ScriptedModel = field(default_factory=lambda: mind(["Coming ", "right ", "up. ", "Anything ", "else?"]))
+    voice: ToneVoice = field(default_factory=ToneVoice)
+    judge: ScriptedJudge = field(default_factory=ScriptedJudge)
+    detector: LevelDetector = field(default_factory=LevelDetector)
+    turn: TurnSettings = TURN
+
+    @property
+    def engines(self) -> Engines:
+        return Engines(
+            voice_detector=self.detector,
+            recognizer=self.ears,
+            language_model=self.mind,
+            synthesizer=self.voice,
+            prosody=self.judge,
+        )
+
+    @property
+    def settings(self) -> SessionSettings:
+        return SessionSettings(turn_end=MODEL, instructions="Be brief.", turn=self.turn)
+
+    def hold(self) -> list[Event]:
+        return run(self._hold())
+
+    async def _hold(self) -> list[Event]:
+        clock = VirtualClock()
+        async with Session(self.engines, self.settings, clock=clock) as session:
+            feeding = asyncio.create_task(self._feed(session, clock))
+            heard = [event async for event in session]
+            await feeding
+            self.history = session.history
+            self.left_over = len(session._drafts), len(session._work)
+        return heard
+
+    async def _feed(self, session: Session, clock: VirtualClock) -> None:
+        origin_ns = clock.now_ns()
+        for frame in self.frames:
+            await asyncio.sleep((origin_ns + frame.end_ns - clock.now_ns()) / SECOND_NS)
+            session.feed(AudioFrame(frame.pcm, frame.rate_hz, frame.pos_samples, frame.captured_ns + origin_ns))
+        session.hang_up()
+
+
+def of(kind: type[Kind], heard: list[Event]) -> list[Kind]:
+    return [event for event in heard if isinstance(event, kind)]
