@@ -20,7 +20,7 @@ class TurnSettings:
     longest_wait_ms: Annotated[int, "silence after which a turn is over, however unfinished it sounds"] = 1200
     pause_ms: Annotated[int, "the mean length of a pause inside a turn"] = 350
     cut_in_risk: Annotated[float, "the risk of answering into a hesitation that each turn may take, 0 to 1"] = 0.04
-    hop_ms: Annotated[int, "how often to look at what the caller has said while they speak"] = 600
+    hop_ms: Annotated[int, "how often to look at what the caller has said while they speak"] = 1000
     longest_turn_s: Annotated[int, "a turn is answered after this much speech, finished or not"] = 120
     stalled_ms: Annotated[int, "no sound at all for this long counts as a pause: the microphone went away"] = 500
     interrupt_ms: Annotated[int, "voice over our reply for this long takes the turn back"] = 250
