@@ -27,6 +27,7 @@ from antiphon.agent import read_agent
 from antiphon.audio.files import FileSource, Playback
 from antiphon.config import load
 from antiphon.core.clock import MILLISECOND_NS, SECOND_NS, MonotonicClock
+from antiphon.mechanisms import settings_without
 from antiphon.observe.waterfall import layout
 from antiphon.session.events import ReplyFinished, ReplyStarted, StageFailed, TurnConfirmed, TurnMeasured
 from fingerprint import Load, fingerprint
@@ -170,7 +171,7 @@ async def measure(arguments: argparse.Namespace) -> dict[str, object]:
     agent = read_agent(arguments.agent)
     if arguments.no_vocabulary:
         agent = replace(agent, vocabulary=())
-    config = load(sets=arguments.set).config
+    config = load(sets=(*settings_without(arguments.without), *arguments.set)).config
     clips = [json.loads(line) for line in (arguments.corpus / "manifest.jsonl").read_text().splitlines()]
     clips = [clip for clip in clips if clip["kind"] in arguments.kinds.split(",")]
     random.Random(arguments.seed).shuffle(clips)
@@ -200,6 +201,7 @@ async def measure(arguments: argparse.Namespace) -> dict[str, object]:
         "load": machine_load.report(),
         "seed": arguments.seed,
         "vocabulary": not arguments.no_vocabulary,
+        "without": arguments.without,
         "settings": asdict(config.turn),
         "ready_ms": ready_ms,
         "kinds": {kind: summary([turn for turn in turns if turn.kind == kind]) for kind in kinds},
@@ -216,6 +218,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--no-vocabulary", action="store_true")
+    parser.add_argument("--without", action="append", default=[], metavar="NAME", help="leave a mechanism out")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--out", type=Path)

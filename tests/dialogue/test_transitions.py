@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
-from tests.dialogue.conversation import Conversation, ns
+from tests.dialogue.conversation import SETTINGS, Conversation, ns
 
 from antiphon.core.flow import Message
 from antiphon.dialogue.commands import (
@@ -167,6 +168,27 @@ def test_results_of_a_dropped_draft_are_stale() -> None:
     ):
         assert commands == ()
     assert talk.state == before
+
+
+def test_without_speculation_the_reply_is_written_once_the_turn_is_over() -> None:
+    """Words start no reply; the voice is judged at once, and confirmation orders the reply."""
+    talk = Conversation(replace(SETTINGS, speculate=False))
+    talk.speaks(0)
+    talk.pauses(2096, 2000)
+    (wait, judge) = talk.transcribed(2300, "I would like a")
+    assert (type(wait), judge) == (SetTimer, JudgeVoice(draft=1))
+    commands = talk.fires(3000, Timer.CONFIRM, 1)
+    assert commands[-2:] == (
+        WriteReply(draft=1, messages=(SYSTEM, Message("user", "I would like a"))),
+        PlayDraft(draft=1),
+    )
+
+
+def test_without_reading_ahead_stable_words_cost_nothing() -> None:
+    """They are still told, but the language model is left alone."""
+    talk = Conversation(replace(SETTINGS, read_ahead=False))
+    talk.speaks(0)
+    assert talk.grows(700, "I would like a", 12) == ()
 
 
 def test_nothing_said_is_no_turn() -> None:

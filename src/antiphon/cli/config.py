@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from antiphon.config import FILE_NAME, Config, Layer, Resolved, Setting, keys, load
 from antiphon.config_values import to_json, to_toml, type_name
+from antiphon.mechanisms import MECHANISMS, settings_without
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,7 +38,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Add `--config` and `--set`; `resolve` reads them."""
+    """Add `--config`, `--set` and `--without`; `resolve` reads them."""
     # No defaults: a subparser's default would wipe out what was given before the command's name.
     parser.add_argument(
         "--config",
@@ -55,6 +56,14 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         default=argparse.SUPPRESS,
         help="set one setting; may be repeated",
     )
+    parser.add_argument(
+        "--without",
+        dest="config_without",
+        action="append",
+        metavar="NAME[,NAME]",
+        default=argparse.SUPPRESS,
+        help=f"leave mechanisms out, to see what they are worth: {', '.join(MECHANISMS)}",
+    )
 
 
 def resolve(arguments: argparse.Namespace) -> Resolved:
@@ -63,7 +72,9 @@ def resolve(arguments: argparse.Namespace) -> Resolved:
     Raises:
         CallerError: as `antiphon.config.load`.
     """
-    return load(file=getattr(arguments, "config_file", None), sets=getattr(arguments, "config_sets", ()))
+    left_out = settings_without(getattr(arguments, "config_without", ()))
+    sets = (*left_out, *getattr(arguments, "config_sets", ()))
+    return load(file=getattr(arguments, "config_file", None), sets=sets)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -53,8 +53,10 @@ def words_known(state: Dialogue, happened: DraftTranscribed) -> Outcome:
     if not text and not unanswered(state.history):
         return nothing_was_said(state, happened.at_ns)
     state = replace(state, draft=replace(draft, transcript=happened.transcript))
-    write = WriteReply(draft=draft.number, messages=prompt(state.instructions, state.history, text))
     after, commands = judge(state, happened.at_ns)
+    if not state.settings.speculate:
+        return after, commands
+    write = WriteReply(draft=draft.number, messages=prompt(state.instructions, state.history, text))
     return after, (write, *commands)
 
 
@@ -129,7 +131,8 @@ def judge(state: Dialogue, at_ns: int) -> Outcome:
     confirm_at_ns = draft.ended_ns + wait_ns(posterior, state.settings)
     if not state.forced and at_ns < confirm_at_ns:
         wait = SetTimer(timer=Timer.CONFIRM, at_ns=confirm_at_ns, generation=draft.number)
-        if draft.voice_asked or draft.end_mass is None:  # the mass is on its way, and costs less
+        mass_may_come = draft.end_mass is None and state.settings.speculate  # and costs less
+        if draft.voice_asked or mass_may_come:
             return state, (wait,)
         return replace(state, draft=replace(draft, voice_asked=True)), (wait, JudgeVoice(draft=draft.number))
     return confirm(state, draft, posterior, at_ns)
@@ -152,6 +155,9 @@ def confirm(state: Dialogue, draft: Draft, posterior: float, at_ns: int) -> Outc
     else:
         commands = (*commands, AbandonTurn(turn=state.turn))
     state = replace(state, history=said(state.history, "user", text), forced=False)
+    if not state.settings.speculate:
+        write = WriteReply(draft=draft.number, messages=prompt(state.instructions, state.history))
+        commands = (*commands, write)
     state, commands = next_turn_if_speaking(state, draft, commands)
     if draft.failed:
         return yield_floor(replace(state, draft=None), (*commands, DropDraft(draft=draft.number)), at_ns)

@@ -30,7 +30,7 @@ def words_grow(state: Dialogue, happened: TranscriptGrew) -> Outcome:
     if happened.turn != state.turn:
         return state, ()
     stable = happened.transcript.text[: happened.transcript.stable_chars]
-    if not stable.strip():
+    if not stable.strip() or not state.settings.read_ahead:
         return state, ()
     return state, (Prefill(messages=prompt(state.instructions, state.history, stable)),)
 

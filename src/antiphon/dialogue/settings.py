@@ -20,6 +20,8 @@ class TurnSettings:
     longest_wait_ms: Annotated[int, "silence after which a turn is over, however unfinished it sounds"] = 1200
     pause_ms: Annotated[int, "the mean length of a pause inside a turn"] = 350
     cut_in_risk: Annotated[float, "the risk of answering into a hesitation that each turn may take, 0 to 1"] = 0.04
+    speculate: Annotated[bool, "write the reply in the pause, before the turn is confirmed"] = True
+    read_ahead: Annotated[bool, "let the language model read the stable words while the caller speaks"] = True
     hop_ms: Annotated[int, "how often to look at what the caller has said while they speak"] = 1000
     longest_turn_s: Annotated[int, "a turn is answered after this much speech, finished or not"] = 120
     stalled_ms: Annotated[int, "no sound at all for this long counts as a pause: the microphone went away"] = 500

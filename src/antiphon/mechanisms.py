@@ -1,0 +1,53 @@
+"""What makes replies fast, by name, and the setting that turns each off: so that its worth can be measured.
+
+`--without NAME[,NAME]` on the command line and in bench/ applies these; docs/latency.md has a figure for each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from antiphon.core.errors import CallerError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mechanism:
+    """One thing that can be left out."""
+
+    does: str
+    off: str  # the setting, as `--set` takes it
+
+
+MECHANISMS = {
+    "speculation": Mechanism(
+        does="the reply is written in the pause, before the turn is confirmed", off="turn.speculate=false"
+    ),
+    "prefill": Mechanism(
+        does="the language model reads the stable words while the caller speaks", off="turn.read_ahead=false"
+    ),
+    "prosody": Mechanism(does="the tone of voice is judged where the words leave doubt", off='models.prosody=""'),
+    "small-first-chunk": Mechanism(
+        does="the first chunk is a few words, not a sentence", off="chunker.small_first=false"
+    ),
+}
+
+
+def settings_without(names: Iterable[str]) -> tuple[str, ...]:
+    """The settings that leave these mechanisms out; a name may be a comma-separated list.
+
+    Raises:
+        CallerError: there is no such mechanism.
+    """
+    settings = []
+    for name in (part.strip() for each in names for part in each.split(",")):
+        if name not in MECHANISMS:
+            near = get_close_matches(name, MECHANISMS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(MECHANISMS)}"
+            raise CallerError(f"there is no mechanism {name!r}", hint=hint)
+        settings.append(MECHANISMS[name].off)
+    return tuple(settings)
