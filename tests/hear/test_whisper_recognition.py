@@ -11,7 +11,6 @@ from tests.hear.sounds import frames, silence
 from antiphon.core.errors import CallerError
 from antiphon.core.flow import AudioFrame
 from antiphon.hear.whisper_recognition import (
-    FORGET_SAMPLES,
     LONGEST_UNHEARD_SAMPLES,
     RUN_UP_SAMPLES,
     WINDOW_SAMPLES,
@@ -207,8 +206,10 @@ def test_sound_kept_is_bounded() -> None:
         assert pos == heard._turn.end_samples
         heard.begin(pos)
         await heard.transcribe(pos, final=True)
-        feed(heard, silence(FORGET_SAMPLES / SECOND + 1), pos_samples=pos)
+        heard.end()
+        feed(heard, silence(40), pos_samples=pos)
         assert heard._turn is None
+        assert len(heard._run_up) == RUN_UP_SAMPLES
 
     asyncio.run(listen())
 
