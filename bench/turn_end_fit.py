@@ -86,7 +86,7 @@ async def judge(runtime: Runtime, agent: Agent, pcm: np.ndarray, start_s: float,
     recognition.begin(max(0, round((start_s - 0.3) * HEARING_RATE_HZ)))
     for pos in range(0, end, 320):
         recognition.feed(AudioFrame(pcm[pos : min(pos + 320, end)], HEARING_RATE_HZ, pos, 0))
-    transcript = await recognition.transcribe(round(at_s * HEARING_RATE_HZ), final=True)
+    transcript = await recognition.transcribe(end, final=True)
     recognition.close()
     if not transcript.text:
         return Evidence(text="")

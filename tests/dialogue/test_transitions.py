@@ -25,7 +25,6 @@ from antiphon.dialogue.commands import (
     Transcribe,
     WriteReply,
 )
-from antiphon.dialogue.floor import EVERYTHING
 from antiphon.dialogue.state import Phase
 from antiphon.dialogue.stimuli import DraftFailed, InputStalled, Timer
 from antiphon.dialogue.turn_end import Evidence
@@ -83,8 +82,8 @@ def test_every_pause_of_a_turn_starts_a_draft_of_its_own() -> None:
     talk.speaks(2500)
     talk.pauses(3096, 3000)
     assert talk.ordered(StartDraft) == [
-        StartDraft(draft=1, turn=1, until_samples=32_000),
-        StartDraft(draft=2, turn=1, until_samples=48_000),
+        StartDraft(draft=1, turn=1),
+        StartDraft(draft=2, turn=1),
     ]
 
 
@@ -280,7 +279,7 @@ def test_sound_that_stops_coming_is_a_pause() -> None:
     talk = Conversation()
     talk.speaks(0)
     commands = talk.happens(InputStalled(at_ns=ns(1500), end_samples=16_000, ended_ns=ns(1000)))
-    assert StartDraft(draft=1, turn=1, until_samples=16_000) in commands
+    assert StartDraft(draft=1, turn=1) in commands
 
 
 def test_a_turn_that_lasts_too_long_is_answered() -> None:
@@ -288,7 +287,7 @@ def test_a_turn_that_lasts_too_long_is_answered() -> None:
     talk = Conversation()
     talk.speaks(0)
     commands = talk.fires(10_000, Timer.LONGEST_TURN, 1)
-    assert StartDraft(draft=1, turn=1, until_samples=EVERYTHING) in commands
+    assert StartDraft(draft=1, turn=1) in commands
     assert Listen(turn=2, from_samples=0) in talk.transcribed(10_200, "And so on and so on")
     talk.voiced(10_300)
     talk.reply_ends(12_000, "I see.")
@@ -304,7 +303,7 @@ def test_who_talks_on_past_the_longest_turn_is_not_thrown_away() -> None:
     talk.voiced(10_300)
     commands = talk.pauses(13_096, 13_000)
     assert StopReply(draft=1) in commands
-    assert StartDraft(draft=2, turn=2, until_samples=208_000) in commands
+    assert StartDraft(draft=2, turn=2) in commands
     assert talk.ordered(AbandonTurn) == []
 
 
@@ -315,7 +314,7 @@ def test_a_pause_while_the_longest_turn_is_transcribed_answers_all_of_it() -> No
     talk.fires(10_000, Timer.LONGEST_TURN, 1)
     commands = talk.pauses(10_150, 10_050)
     assert commands[0] == DropDraft(draft=1)
-    assert StartDraft(draft=2, turn=1, until_samples=160_800) in commands
+    assert StartDraft(draft=2, turn=1) in commands
 
 
 def test_a_cough_over_the_reply_does_not_stop_it() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.hear.agreement import Agreement, repeats
+from antiphon.hear.agreement import Agreement, repeats, said_again_at
 
 pytestmark = pytest.mark.unit
 
@@ -92,3 +92,33 @@ def test_stable_text_only_grows(tails: list[list[str]]) -> None:
 def test_what_counts_as_a_repetition(expected: bool, text: str) -> None:
     """Words that follow themselves at once, alone or as a phrase, and longer runs that come back."""
     assert expected == repeats(text)
+
+
+def test_a_hypothesis_that_contradicts_stable_words_is_passed_over() -> None:
+    """While the caller speaks, what was told as stable stays, as it was written."""
+    agreement = Agreement(stable="a large latte", previous="a large latte with")
+    agreement.offer("a small latte with milk")
+    assert (agreement.stable, agreement.previous) == ("a large latte", "a large latte with")
+    agreement.offer("A large, latte with milk")
+    assert agreement.previous == "a large latte with milk"
+
+
+def test_after_a_pause_the_hypothesis_corrects() -> None:
+    """The words that it confirms stay stable, the others go."""
+    agreement = Agreement(stable="a large latte", previous="a large latte with")
+    agreement.conclude("A large lager with lime.")
+    assert (agreement.stable, agreement.previous) == ("A large", "A large lager with lime.")
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("Give me a triple shot.", None),
+        ("two two two", None),
+        ("Give me a triple shot. Give me a triple", len("Give me a triple shot")),
+        ("one two three four one two three", None),
+    ],
+)
+def test_where_words_are_said_again(text: str, at: int | None) -> None:
+    """Four words in a row that were said before begin after the word before them."""
+    assert said_again_at(text) == at

@@ -48,7 +48,7 @@ class Transcript:
 
     text: str  # of the whole turn, from its first word
     heard_samples: int  # position at HEARING_RATE_HZ up to which the sound was decoded
-    stable_chars: int = 0  # text[:stable_chars] stays as it is for the rest of the turn
+    stable_chars: int = 0  # text[:stable_chars] stays while the caller speaks; after a pause it may be corrected
     is_final: bool = False  # decoded after a pause rather than while the caller speaks
     end_probability: float | None = None  # the recognizer's own belief that the sentence ended, where it has one
 

@@ -38,11 +38,13 @@ class Prefill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartDraft:
-    """The caller paused: find out what the turn says up to there (DraftTranscribed, DraftFailed)."""
+    """The caller paused: find out what the turn says, by all that was heard until now (DraftTranscribed, DraftFailed).
+
+    The silence belongs to it: cut at the last frame that counts as voice, words lose their soft ends.
+    """
 
     draft: int
     turn: int
-    until_samples: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,7 @@ def caller_pauses(state: Dialogue, happened: Silence) -> Outcome:
     after = replace(state, phase=Phase.DRAFTING, draft=draft, drafts=number, voice_active=False)
     return after, (
         CancelTimer(timer=Timer.HOP),
-        StartDraft(draft=number, turn=state.turn, until_samples=happened.end_samples),
+        StartDraft(draft=number, turn=state.turn),
     )
 
 

@@ -1,8 +1,9 @@
 """Hypotheses of growing sound in, the words that will not be taken back out.
 
 A word is stable once two hypotheses in a row agree on it and on all words before it, letter case and punctuation
-aside, and the newer one has gone on beyond it: at the edge of the sound a word may still be half a word.
-Whoever makes the next hypothesis must let it begin with `stable`; here this is only checked.
+aside, and the newer one has gone on beyond it: at the edge of the sound a word may still be half a word. While the
+caller speaks, a hypothesis that contradicts stable words is passed over; after a pause it corrects them, for it has
+heard more, and is what will be answered.
 Units: characters. Threads: pure; one caller's.
 What it does not know: models, tokens, and why a hypothesis is asked for.
 """
@@ -24,8 +25,11 @@ class Agreement:
         self.previous = previous  # begins with `stable`
 
     def offer(self, text: str) -> None:
-        """Take the next hypothesis, which begins with `stable`."""
-        assert text.startswith(self.stable)
+        """Take the next hypothesis, unless it contradicts `stable`."""
+        merged = self._merged(text)
+        if merged is None:
+            return
+        text = merged
         earlier = [key for key, _ in _words(self.previous)]
         newer = list(_words(text))
         end = 0
@@ -36,6 +40,25 @@ class Agreement:
         if end > len(self.stable):
             self.stable = text[:end]
         self.previous = text
+
+    def conclude(self, text: str) -> None:
+        """Take the hypothesis after a pause, whatever was stable before; what it confirms stays so."""
+        keys = [key for key, _ in _words(self.stable)]
+        end = 0
+        for key, (heard, heard_end) in zip(keys, _words(text), strict=False):
+            if key != heard:
+                break
+            end = heard_end
+        self.stable = text[:end]
+        self.previous = text
+
+    def _merged(self, text: str) -> str | None:
+        """`text` with the stable words as they were written; None if it does not begin with them."""
+        keys = [key for key, _ in _words(self.stable)]
+        words = list(_words(text))
+        if keys != [key for key, _ in words[: len(keys)]]:
+            return None
+        return self.stable + text[words[len(keys) - 1][1] :] if keys else text
 
     def after(self, chars: int) -> Agreement:
         """The same, seen from `chars` characters further on; what lies before is settled."""
@@ -51,6 +74,18 @@ def _words(text: str) -> Iterator[tuple[str, int]]:
         key = "".join(letter for letter in match[0].casefold() if letter.isalnum() or letter == "%")
         if key:
             yield key, match.start() + marks
+
+
+def said_again_at(text: str) -> int | None:
+    """Where four words in a row begin that were said before, in characters; None if there are none such."""
+    words = list(_words(text))
+    seen = set()
+    for start in range(len(words) - 3):
+        four = tuple(key for key, _ in words[start : start + 4])
+        if four in seen:
+            return words[start - 1][1]
+        seen.add(four)
+    return None
 
 
 def repeats(text: str) -> bool:

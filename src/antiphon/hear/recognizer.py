@@ -36,8 +36,8 @@ class Recognition(Protocol):
     async def transcribe(self, until_samples: int, *, final: bool) -> Transcript:
         """What the turn says up to `until_samples`, of which what was fed so far is used.
 
-        With `final`, the caller has paused there: the result may be answered. Without, the text past
-        `stable_chars` may still change. Silence and noise give an empty text.
+        With `final`, the caller has paused there: the result may be answered, and may correct what was stable.
+        Without, the text past `stable_chars` may still change. Silence and noise give an empty text.
 
         Raises:
             EngineError: the model failed; the next call may succeed.

@@ -16,7 +16,7 @@ import numpy as np
 
 from antiphon.core.errors import CallerError, EngineError, MachineError
 from antiphon.core.stamps import Stage
-from antiphon.hear.agreement import repeats
+from antiphon.hear.agreement import repeats, said_again_at
 from antiphon.hear.compute_type import ComputeType, fitting_compute_type
 from antiphon.hear.mel import BINS, COLUMNS_PER_SECOND, normalised
 from antiphon.hear.whisper_recognition import WhisperRecognition
@@ -48,6 +48,7 @@ _DOUBTFUL_NO_SPEECH = 0.05
 _DOUBTFUL_LOG_PROBABILITY = -0.9  # per token; whole orders -0.1 to -0.6, in kitchen noise down to -0.98
 _NO_SPEECH = 0.6
 _LOG_PROBABILITY = -1.5
+_FASTEST_TOKENS_PER_SECOND = 12.0  # hurried speech has about 6; a loop's words have next to no time
 _SOUND_END_SLACK_S = 0.1  # an alignment is exact to some 50 ms; loops begin half a second or more behind the sound
 
 _ENCODE = Job(stage=Stage.RECOGNISE, estimate_ns=130_000_000)
@@ -178,7 +179,8 @@ class WhisperRecognizer:
         tokens = result.sequences_ids[0]
         if repeats(self.tokens.decode(tokens)):
             starts = await self.token_starts_s(encoded, tokens, columns=2 * encoded.shape[1])
-            tokens = tokens[: self._carried(tokens, starts, len(prefix), sound_s + _SOUND_END_SLACK_S)]
+            count = self._carried(tokens, starts, len(prefix), sound_s + _SOUND_END_SLACK_S)
+            tokens = tokens[: min(count, self._before_loop(tokens, starts, len(prefix), sound_s))]
         return Hypothesis(tokens=tuple(tokens), end_probability=self._end_probability(tokens, result.logits[0]))
 
     async def token_starts_s(self, encoded: Any, tokens: Sequence[int], *, columns: int) -> list[float]:
@@ -242,6 +244,23 @@ class WhisperRecognizer:
         while least < count < len(tokens) and not self.tokens.begins_word(tokens[count]):
             count -= 1
         return count
+
+    def _before_loop(self, tokens: Sequence[int], starts_s: Sequence[float], least: int, sound_s: float) -> int:
+        """How many tokens there are before words that are said again faster than anybody speaks.
+
+        Words that are really said twice take their time twice; those of a loop crowd where the sound ends.
+        """
+        again = said_again_at(self.tokens.decode(tokens))
+        if again is None:
+            return len(tokens)
+        start = next(
+            place
+            for place, token in enumerate(tokens)
+            if self.tokens.begins_word(token) and len(self.tokens.decode(tokens[:place])) >= again
+        )
+        start = max(least, start)
+        fits = _FASTEST_TOKENS_PER_SECOND * max(0.0, sound_s - starts_s[start])
+        return len(tokens) if len(tokens) - start <= fits else start
 
     def _end_probability(self, tokens: Sequence[int], logits: Sequence[Any]) -> float | None:
         """The mass on a mark that closes a sentence or a phrase, right after the last word.

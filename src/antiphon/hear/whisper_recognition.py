@@ -135,7 +135,7 @@ class WhisperRecognition:
     async def transcribe(self, until_samples: int, *, final: bool) -> Transcript:
         """What the turn says up to `until_samples`; see the contract.
 
-        A final transcript too begins with the stable text: what was said once is not taken back.
+        A final transcript may correct the stable text, for it has heard more.
 
         Raises:
             EngineError: the model failed; the turn is as it was, so that the next call may succeed.
@@ -149,7 +149,7 @@ class WhisperRecognition:
                 window = min(whole, WINDOW_SAMPLES)
                 is_rest = window == whole
                 if window > 0:
-                    await self._hear(turn, window)
+                    await self._hear(turn, window, final=final and is_rest)
                 if is_rest:
                     return turn.transcript(final=final)
 
@@ -158,7 +158,7 @@ class WhisperRecognition:
         self._turn = None
         self._run_up = np.zeros(0, np.float32)
 
-    async def _hear(self, turn: _Turn, samples: int) -> None:
+    async def _hear(self, turn: _Turn, samples: int, *, final: bool) -> None:
         """Offer the turn a hypothesis of the window's first `samples`, and shorten the window if it is long."""
         recognizer = self._recognizer
         heard = turn.window_samples + samples
@@ -168,7 +168,10 @@ class WhisperRecognition:
         columns = min(LONGEST_COLUMNS, max(LEAST_COLUMNS, sounding + PADDING_COLUMNS))
         logs = turn.mel.columns(samples, columns + columns % 2)  # the encoder halves them
         stable = turn.agreement.stable
-        prefix = recognizer.tokens.encode(f" {stable}") if stable else []
+        # A forced beginning makes the decoder lose the end of short turns or say them twice, so only a window that is
+        # about to be parted, whose tokens must be those of the text, pays for it.
+        parting = samples >= SETTLE_SAMPLES
+        prefix = recognizer.tokens.encode(f" {stable}") if stable and parting else []
         encoded: Any = None
         hypothesis: Hypothesis | None = None
         if not quiet:
@@ -176,15 +179,19 @@ class WhisperRecognition:
             hypothesis = await recognizer.decode(encoded, before=self._before(turn), prefix=prefix, sound_s=sound_s)
         tokens = list(hypothesis.tokens) if hypothesis else prefix
         starts: list[float] = []
-        if samples >= SETTLE_SAMPLES and tokens:
+        if parting and tokens:
             if encoded is None:
                 encoded = await recognizer.encode(logs)
             starts = await recognizer.token_starts_s(encoded, tokens, columns=len(logs))
         # From here on nothing is awaited: the turn goes from one right state to the next.
-        turn.agreement.offer(recognizer.tokens.decode(tokens).strip())
+        text = recognizer.tokens.decode(tokens).strip()
+        if final and not parting:
+            turn.agreement.conclude(text)
+        else:
+            turn.agreement.offer(text)
         turn.heard_samples = heard
         turn.end_probability = hypothesis.end_probability if hypothesis else None
-        if samples >= SETTLE_SAMPLES:
+        if parting:
             count, border_s = self._border(tokens, starts, logs[:sounding])
             turn.settle(len(recognizer.tokens.decode(tokens[:count]).strip()), int(border_s * HEARING_RATE_HZ))
 

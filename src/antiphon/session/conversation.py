@@ -243,7 +243,7 @@ class Session:
         record.add(Stage.VAD, draft.ended_ns, now_ns, model=self._engines.voice_detector.name)
         work = DraftWork(command.draft, self._shop, record)
         self._drafts[command.draft] = work
-        self._work[command.draft] = [self._start(work.hear(command.until_samples))]
+        self._work[command.draft] = [self._start(work.hear(self._listening.where_it_ended()[0]))]
 
     def _confirm(self, command: do.ConfirmTurn, now_ns: int) -> None:
         self._confirmed_turn = command.turn
