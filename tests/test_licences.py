@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.unit
 
-SCRIPT = Path(__file__).parents[1] / "scripts" / "licences"
+SCRIPT = Path(__file__).parents[1] / "scripts" / "licences.py"
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_every_extra_is_known(script: ModuleType) -> None:
     """An extra may bring what the base may not, but never something whose licence nobody knows."""
     unknown = [name for rows in script.extra_rows().values() for name, licence in rows if licence == script.UNKNOWN]
 
-    assert [] == unknown, "add them to STATED in scripts/licences"
+    assert [] == unknown, "add them to STATED in scripts/licences.py"
 
 
 def test_models_are_permissive(script: ModuleType) -> None:
