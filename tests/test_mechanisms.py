@@ -19,7 +19,8 @@ def test_each_mechanism_has_a_setting_that_turns_it_off(name: str) -> None:
 
 
 def test_names_may_be_listed() -> None:
-    assert settings_without(["prefill,prosody"]) == ("turn.read_ahead=false", 'models.prosody=""')
+    config = load(sets=settings_without(["prefill,prosody"]), environment={}, folders=()).config
+    assert (config.turn.read_ahead, config.models.prosody) == (False, "")
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:

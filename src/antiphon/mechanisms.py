@@ -30,7 +30,7 @@ MECHANISMS = {
     "prefill": Mechanism(
         does="the language model reads the stable words while the caller speaks", off="turn.read_ahead=false"
     ),
-    "prosody": Mechanism(does="the tone of voice is judged where the words leave doubt", off='models.prosody=""'),
+    "prosody": Mechanism(does="the tone of voice is judged where the words leave doubt", off="models.prosody="),
     "small-first-chunk": Mechanism(
         does="the first chunk is a few words, not a sentence", off="chunker.small_first=false"
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,11 +26,10 @@ class Engines:
 
     async def warm_up(self) -> None:
         """Pay now for whatever only a first call pays for, so that turn one is as fast as turn ten."""
-        await self.recognizer.warm_up()
-        await self.language_model.warm_up()
-        await self.synthesizer.warm_up()
+        warming = [self.recognizer.warm_up(), self.language_model.warm_up(), self.synthesizer.warm_up()]
         if self.prosody is not None:
-            await self.prosody.warm_up()
+            warming.append(self.prosody.warm_up())
+        await asyncio.gather(*warming)
 
     def close(self) -> None:
         """Free them all."""
