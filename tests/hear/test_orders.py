@@ -53,7 +53,8 @@ def test_no_hypothesis_loops_and_stable_text_stays(whisper: WhisperRecognizer, c
         stable = ""
         for transcript in found:
             assert not loops(transcript.text), (order.name, transcript.text)
-            assert transcript.text.startswith(stable), order.name
+            # The transcript after a pause may correct what was stable.
+            assert transcript.is_final or transcript.text.startswith(stable), order.name
             stable = transcript.text[: transcript.stable_chars]
         right += sum(heard(slot, found[-1].text) for slot in order.slots.values())
         total += len(order.slots)
