@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from antiphon.config import Config, load
-from antiphon.core.errors import CallerError
+from antiphon.core.errors import CallerError, check_range
 from antiphon.runtime import Runtime
 from antiphon.session import Session, SessionSettings
 
@@ -45,8 +45,7 @@ class Agent:
     max_tokens: int = 96  # of one reply
 
     def __post_init__(self) -> None:
-        if not 1 <= self.max_tokens <= 4096:
-            raise CallerError(f"max_tokens is {self.max_tokens}", hint="use a value from 1 to 4096")
+        check_range("max_tokens", self.max_tokens, 1, 4096)
 
     def configured(self, config: Config) -> Config:
         """`config` with this agent's own choices of models."""

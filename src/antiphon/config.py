@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 from platformdirs import user_config_path
 
 from antiphon.config_values import Value, choices, seen, to_toml, type_name, value_of_text, value_of_toml
-from antiphon.core.errors import CallerError
-from antiphon.dialogue.settings import TurnSettings, check_range
+from antiphon.core.errors import CallerError, check_range
+from antiphon.dialogue.settings import TurnSettings
 from antiphon.think.chunker import ChunkerSettings
 from antiphon.think.llama import LlamaSettings
 

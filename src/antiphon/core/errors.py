@@ -39,3 +39,9 @@ class EngineError(AntiphonError):
 
 class MachineError(AntiphonError):
     """This machine lacks what the work needs."""
+
+
+def check_range(name: str, value: float, lowest: float, highest: float) -> None:
+    """Raises CallerError unless `lowest <= value <= highest`; a NaN is never in range."""
+    if not lowest <= value <= highest:
+        raise CallerError(f"{name} is {value}", hint=f"use a value from {lowest} to {highest}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from antiphon.core.errors import CallerError
+from antiphon.core.errors import check_range
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +36,3 @@ class TurnSettings:
         check_range("longest_turn_s", self.longest_turn_s, 1, 3600)
         check_range("stalled_ms", self.stalled_ms, 100, 60_000)
         check_range("interrupt_ms", self.interrupt_ms, 32, 10_000)
-
-
-def check_range(name: str, value: float, lowest: float, highest: float) -> None:
-    """Raises CallerError unless `lowest <= value <= highest`; a NaN is never in range."""
-    if not lowest <= value <= highest:
-        raise CallerError(f"{name} is {value}", hint=f"use a value from {lowest} to {highest}")

@@ -25,7 +25,7 @@ import numpy as np
 
 from antiphon.audio.level import audible_span
 from antiphon.core.clock import MILLISECOND_NS, ns_to_samples, samples_to_ns
-from antiphon.core.errors import CallerError
+from antiphon.core.errors import CallerError, check_range
 from antiphon.core.flow import AudioFrame
 
 if TYPE_CHECKING:
@@ -45,12 +45,8 @@ class PlayoutSettings:
     longest_queue_ms: int = 5000
 
     def __post_init__(self) -> None:
-        for name, value, lowest, highest in (
-            ("frame_ms", self.frame_ms, 5, 200),
-            ("longest_queue_ms", self.longest_queue_ms, 100, 600_000),
-        ):
-            if not lowest <= value <= highest:
-                raise CallerError(f"{name} is {value}", hint=f"use a value from {lowest} to {highest}")
+        check_range("frame_ms", self.frame_ms, 5, 200)
+        check_range("longest_queue_ms", self.longest_queue_ms, 100, 600_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

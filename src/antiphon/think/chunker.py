@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from antiphon.core.errors import CallerError
+from antiphon.core.errors import check_range
 from antiphon.core.flow import TextChunk
 from antiphon.think.borders import Border, border_before, is_speakable, is_unspaced
 
@@ -47,11 +47,11 @@ class ChunkerSettings:
     longest: Annotated[int, "letters, about 12 s"] = 200
 
     def __post_init__(self) -> None:
-        _check_range("first_least_words", self.first_least_words, 1, 50)
-        _check_range("first_most_words", self.first_most_words, self.first_least_words, 50)
-        _check_range("first_least", self.first_least, 1, 100)
-        _check_range("voice_speed", self.voice_speed, 1, 1000)
-        _check_range("longest", self.longest, 20, 2000)
+        check_range("first_least_words", self.first_least_words, 1, 50)
+        check_range("first_most_words", self.first_most_words, self.first_least_words, 50)
+        check_range("first_least", self.first_least, 1, 100)
+        check_range("voice_speed", self.voice_speed, 1, 1000)
+        check_range("longest", self.longest, 20, 2000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +182,3 @@ def _length(char: str) -> int:
     if not is_unspaced(char):
         return 1
     return _KANA_LETTERS if "\u3040" <= char <= "\u30ff" else _HAN_LETTERS
-
-
-def _check_range(name: str, value: float, lowest: float, highest: float) -> None:
-    if not lowest <= value <= highest:
-        raise CallerError(f"{name} is {value}", hint=f"use a value from {lowest} to {highest}")

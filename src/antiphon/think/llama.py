@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 from antiphon.core.clock import MILLISECOND_NS
-from antiphon.core.errors import CallerError, EngineError
+from antiphon.core.errors import CallerError, EngineError, check_range
 from antiphon.core.flow import Message
 from antiphon.core.stamps import Stage
 from antiphon.scheduling.job import Job
@@ -60,13 +60,13 @@ class LlamaSettings:
     reply_reserve_tokens: Annotated[int, "kept free for the reply when a prompt is read ahead"] = 256
 
     def __post_init__(self) -> None:
-        _check_range("temperature", self.temperature, 0, 2)
-        _check_range("seed", self.seed, 0, 2**32 - 2)
-        _check_range("repeat_penalty", self.repeat_penalty, 1, 2)
-        _check_range("repeat_last_tokens", self.repeat_last_tokens, 0, 4096)
-        _check_range("batch_tokens", self.batch_tokens, 1, 4096)
-        _check_range("end_candidates", self.end_candidates, 1, 1000)
-        _check_range("reply_reserve_tokens", self.reply_reserve_tokens, 1, 65536)
+        check_range("temperature", self.temperature, 0, 2)
+        check_range("seed", self.seed, 0, 2**32 - 2)
+        check_range("repeat_penalty", self.repeat_penalty, 1, 2)
+        check_range("repeat_last_tokens", self.repeat_last_tokens, 0, 4096)
+        check_range("batch_tokens", self.batch_tokens, 1, 4096)
+        check_range("end_candidates", self.end_candidates, 1, 1000)
+        check_range("reply_reserve_tokens", self.reply_reserve_tokens, 1, 65536)
         if self.template:
             template_named(self.template)
 
@@ -101,9 +101,9 @@ class LlamaModel:
             MachineError: this machine cannot run the engine.
         """
         settings = settings or LlamaSettings()
-        _check_range("threads", threads, 1, 512)
-        _check_range("conversations", conversations, 1, 256)
-        _check_range("context_tokens", context_tokens, _SMALLEST_CONTEXT_TOKENS, 2**20)
+        check_range("threads", threads, 1, 512)
+        check_range("conversations", conversations, 1, 256)
+        check_range("context_tokens", context_tokens, _SMALLEST_CONTEXT_TOKENS, 2**20)
         check_model_file(path)
         template = template_named(settings.template) if settings.template else _family(path)
         plan = ServerPlan(
@@ -230,7 +230,7 @@ class LlamaThinking:
             EngineError: the model failed, or was closed.
         """
         largest = self._shared.context_tokens // 2
-        _check_range("max_tokens", max_tokens, 1, largest)
+        check_range("max_tokens", max_tokens, 1, largest)
         self._reply_tokens = max_tokens
         completion = await self._begin(messages, Stage.THINK, {"n_predict": max_tokens}, open_last=False)
         assert completion is not None
@@ -329,8 +329,3 @@ def _family(path: Path) -> ChatTemplate:
             hint="set the language model's template; without one in the file, chatml is the most common",
         )
     return template
-
-
-def _check_range(name: str, value: float, lowest: float, highest: float) -> None:
-    if not lowest <= value <= highest:
-        raise CallerError(f"{name} is {value}", hint=f"use a value from {lowest} to {highest}")
