@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias, cast
 
 from antiphon.core.errors import MachineError
 from antiphon.dialogue.turn_end import TurnEndModel
+from antiphon.hardware.probe_cpu import probe_cpu
 from antiphon.models.store import Store
 from antiphon.scheduling.lanes import ThreadLane
 from antiphon.scheduling.openmp import limit_spinning
@@ -139,7 +139,7 @@ class _Lanes:
 
 async def _load_engines(config: Config, store: Store, lanes: _Lanes) -> Engines:
     models, cpu = config.models, config.cpu
-    cores = min(4, _usable_cores())
+    cores = min(4, probe_cpu().usable_cores)  # a container's quota counts, not the host's cores
 
     def voice_detector() -> VoiceDetector:
         from antiphon.hear.silero import SileroDetector  # noqa: PLC0415 - each engine's library loads in its thread
@@ -193,9 +193,3 @@ async def _load_engines(config: Config, store: Store, lanes: _Lanes) -> Engines:
         raise failures[0]
     detector, judge, ears, mind, mouth = cast("_Loaded", loaded)
     return Engines(voice_detector=detector, prosody=judge, recognizer=ears, language_model=mind, synthesizer=mouth)
-
-
-def _usable_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
