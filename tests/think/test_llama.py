@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 import urllib.error
@@ -128,6 +129,28 @@ plan = ServerPlan(threads=1, conversations=1, context_tokens=256, batch_tokens=3
 kept = LlamaServer(Path({str(smollm2_file)!r}), plan)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, check=False)
+
+    assert (0, b"") == (done.returncode, done.stderr)
+
+
+@pytest.mark.slow
+def test_a_server_closed_as_soon_as_it_is_loaded_lets_go(smollm2_file):
+    """Closing does not wait for a loop that never began, on a machine whose cores are all taken."""
+    script = f"""
+from pathlib import Path
+from antiphon.think.llama_server import LlamaServer, ServerPlan
+plan = ServerPlan(threads=1, conversations=1, context_tokens=256, batch_tokens=32)
+for _ in range(10):
+    LlamaServer(Path({str(smollm2_file)!r}), plan).close()
+"""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
+    try:
+        # the wait that this is about holds Python's lock, so only another process can notice it
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=100, check=False)
+    finally:
+        for one in busy:
+            one.kill()
+            one.wait()
 
     assert (0, b"") == (done.returncode, done.stderr)
 

@@ -70,6 +70,9 @@ class LlamaServer:
                 f"the language model {path.name} could not be loaded",
                 hint="fetch it again if it is damaged; lower the conversations or the context if memory is short",
             ) from error
+        # A server that is freed before its loop has begun waits for that loop for ever, and its constructor returns
+        # before the loop begins: only a completion proves that it runs.
+        self.complete({"prompt": "a", "n_predict": 1}, lambda _: False)
 
     @property
     def is_closed(self) -> bool:
