@@ -11,14 +11,15 @@ from antiphon.core.errors import EngineError
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
-    from antiphon.core.flow import Message
+    from antiphon.core.flow import Message, ToolCall, ToolSpec
+    from antiphon.think.language_model import Written
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A token of a scripted reply."""
+    """A token of a scripted reply, or a call that is made in it."""
 
-    text: str
+    text: str | ToolCall
     delay_s: float = 0.0  # before it, on the loop's clock
 
 
@@ -41,6 +42,7 @@ class ScriptedModel:
     name: str = "scripted"
     longest_slice_ns: int = 0
     calls: list[tuple[str, tuple[Message, ...]]] = field(default_factory=list)
+    offered: list[tuple[tuple[ToolSpec, ...], str]] = field(default_factory=list)  # with each `write`: tools and choice
     writes_ended: int = 0  # by their end, by closing or by an error
     is_closed: bool = False
 
@@ -58,16 +60,24 @@ class ScriptedThinking:
     def __init__(self, model: ScriptedModel) -> None:
         self._model = model
 
-    async def prefill(self, messages: Sequence[Message]) -> None:
+    async def prefill(self, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = ()) -> None:
         self._note("prefill", messages)
         await asyncio.sleep(self._model.prefill_s)
 
-    async def sentence_end_mass(self, messages: Sequence[Message]) -> float | None:
+    async def sentence_end_mass(self, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = ()) -> float | None:
         self._note("sentence_end_mass", messages)
         return self._model.mass(messages[-1].text)
 
-    async def write(self, messages: Sequence[Message], *, max_tokens: int) -> AsyncGenerator[str, None]:
+    async def write(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        tools: Sequence[ToolSpec] = (),
+        tool_choice: str = "auto",
+    ) -> AsyncGenerator[Written, None]:
         self._note("write", messages)
+        self._model.offered.append((tuple(tools), tool_choice))
         try:
             for piece in self._model.reply(messages)[:max_tokens]:
                 if isinstance(piece, EngineError):

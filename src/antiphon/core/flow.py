@@ -1,6 +1,7 @@
 """The values that flow through a conversation: sound in, words, text to speak, sound out.
 
     AudioFrame -> Transcript -> Message -> TextChunk -> SpeechPiece -> AudioFrame
+                                Message -> ToolCall -> Message
 
 Units: positions are int samples since the stream opened, moments are int ns of the monotonic clock, text
 positions are int characters of the reply's text as the model generated it.
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from antiphon.core.clock import samples_to_ns
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     import numpy.typing as npt
 
@@ -53,12 +56,34 @@ class Transcript:
     end_probability: float | None = None  # the recognizer's own belief that the sentence ended, where it has one
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """What a language model knows of a tool."""
+
+    name: str  # letters, digits, "_" and "-", at most 64 of them
+    description: str  # what it does and when to use it
+    parameters: Mapping[str, object]  # a JSON schema of type "object"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """What a language model wants done."""
+
+    id: str  # its own within a conversation
+    name: str
+    arguments: str  # a JSON object as the model wrote it, which may be none
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One entry of a conversation, as a language model reads it."""
+    """One entry of a conversation, as a language model reads it.
 
-    role: Literal["system", "user", "assistant"]
+    With a `call`, an assistant's message made that call and holds no text, and a tool's message says what came of it.
+    """
+
+    role: Literal["system", "user", "assistant", "tool"]
     text: str
+    call: ToolCall | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

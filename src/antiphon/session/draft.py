@@ -118,6 +118,7 @@ class DraftWork:
         self._writing_since_ns = shop.clock.now_ns()
         async with aclosing(shop.thinking.write(messages, max_tokens=shop.max_tokens)) as pieces:
             async for piece in pieces:
+                assert isinstance(piece, str)
                 self.record.mark(Mark.FIRST_TOKEN)
                 self.text += piece
                 for chunk in chunker.feed(piece):

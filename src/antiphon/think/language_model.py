@@ -6,25 +6,30 @@ cache. Threads: everything is called on the event loop; what computes is awaited
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
-    from antiphon.core.flow import Message
+    from antiphon.core.flow import Message, ToolCall, ToolSpec
+
+    Written: TypeAlias = str | ToolCall  # what a model puts out
+
+# Which tools a reply may use: any or none as the model likes, none at all, at least one, or the one of that name.
+AUTO, NONE, REQUIRED = "auto", "none", "required"
 
 
 class Thinking(Protocol):
-    """One conversation with the model."""
+    """One conversation with the model. `tools` are those that a reply to the messages will be offered."""
 
-    async def prefill(self, messages: Sequence[Message]) -> None:
+    async def prefill(self, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = ()) -> None:
         """Read `messages` ahead; the last is the user's and still open, more words may follow.
 
         Makes later calls that begin with the same messages cheaper, and has no other effect.
         """
         ...
 
-    async def sentence_end_mass(self, messages: Sequence[Message]) -> float | None:
+    async def sentence_end_mass(self, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = ()) -> float | None:
         """The probability that the open last message ends its sentence here; None if the model cannot tell.
 
         Raises:
@@ -33,12 +38,23 @@ class Thinking(Protocol):
         """
         ...
 
-    def write(self, messages: Sequence[Message], *, max_tokens: int) -> AsyncGenerator[str, None]:
+    def write(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        tools: Sequence[ToolSpec] = (),
+        tool_choice: str = AUTO,
+    ) -> AsyncGenerator[Written, None]:
         """The reply to `messages`, in pieces as they come; whole characters only, none of them empty.
 
-        Closing the generator stops the model at its next token. At most one `write` runs at a time.
+        The last message is the user's, or says what came of a tool. What the model thinks before it speaks is left
+        out. The calls that it makes come after the text, each as soon as it is complete and names one of `tools`;
+        whoever asked runs them, and asks again with what came of them. `tool_choice` is AUTO, NONE, REQUIRED or a
+        tool's name. Closing the generator stops the model at its next token. At most one `write` runs at a time.
 
         Raises:
+            CallerError: the messages, `tools` or `tool_choice` do not fit together; the message says how.
             EngineError: the model failed.
             PeerError: its server failed.
         """

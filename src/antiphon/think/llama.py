@@ -23,6 +23,7 @@ from antiphon.scheduling.job import Job
 from antiphon.think.chat_template import ChatTemplate, join_messages, template_for, template_named
 from antiphon.think.completion import Completion
 from antiphon.think.context_window import choose_window, head_length, last_words
+from antiphon.think.language_model import AUTO
 from antiphon.think.llama_server import LlamaServer, ServerPlan, check_model_file, read_chat_template
 from antiphon.think.sentence_end import end_mass, without_final_mark
 from antiphon.think.slots import SlotTable
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
     from pathlib import Path
 
+    from antiphon.core.flow import ToolSpec
     from antiphon.scheduling.lanes import Lane
+    from antiphon.think.language_model import Written
 
 _AROUND_MESSAGE_TOKENS = 8  # the markers of one message; chatml has 5
 _MARGIN_TOKENS = 16  # begin of text, the reply's opening marker, and the last token, which needs a place as well
@@ -177,7 +180,7 @@ class LlamaThinking:
         self._reply_tokens = min(shared.settings.reply_reserve_tokens, shared.context_tokens // 2)
         self._closed = False
 
-    async def prefill(self, messages: Sequence[Message]) -> None:
+    async def prefill(self, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = ()) -> None:
         """Read ahead until done, or until a later call of this conversation wants the model.
 
         Raises:
@@ -195,7 +198,7 @@ class LlamaThinking:
             self._ahead = None
             await completion.stop()
 
-    async def sentence_end_mass(self, messages: Sequence[Message]) -> float | None:
+    async def sentence_end_mass(self, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = ()) -> float | None:
         """As the contract says; a final mark of the last message is left out first. None without any words.
 
         Raises:
@@ -220,7 +223,14 @@ class LlamaThinking:
             await completion.stop()
         return mass
 
-    async def write(self, messages: Sequence[Message], *, max_tokens: int) -> AsyncGenerator[str, None]:
+    async def write(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        tools: Sequence[ToolSpec] = (),
+        tool_choice: str = AUTO,
+    ) -> AsyncGenerator[Written, None]:
         """The reply, cut where the model begins to speak for somebody else.
 
         Another `write` of the same conversation waits until this one has ended or was closed.

@@ -1,0 +1,1 @@
+"""What the model wants done in, what came of it out: tools."""
