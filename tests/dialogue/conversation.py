@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from antiphon.core.clock import MILLISECOND_NS
-from antiphon.core.flow import Transcript
+from antiphon.core.flow import Message, Transcript
 from antiphon.dialogue.settings import TurnSettings
-from antiphon.dialogue.state import Dialogue
+from antiphon.dialogue.state import Dialogue, Phase
 from antiphon.dialogue.stimuli import (
     DraftTranscribed,
     DraftVoiced,
     EndMassMeasured,
     InputEnded,
     ProsodyJudged,
+    ReplyBegan,
     ReplyEnded,
     Timer,
     TimerFired,
@@ -26,6 +27,7 @@ from antiphon.dialogue.turn_end import KINDS, Fit, TurnEndModel
 
 if TYPE_CHECKING:
     from antiphon.dialogue.commands import Command
+    from antiphon.dialogue.state import ToolRule
     from antiphon.dialogue.stimuli import Stimulus
 
 # A full stop is worth 4 log-odds, a mass of one half nothing: enough to follow by hand.
@@ -46,6 +48,7 @@ SETTINGS = TurnSettings(
     longest_turn_s=10,
     interrupt_ms=200,
 )
+SYSTEM = Message("system", "Be brief.")
 Kind = TypeVar("Kind")
 
 
@@ -56,8 +59,8 @@ def ns(ms: float) -> int:
 class Conversation:
     """Feeds stimuli to the machine and keeps what it ordered."""
 
-    def __init__(self, settings: TurnSettings = SETTINGS) -> None:
-        self.state = Dialogue(settings=settings, turn_end=MODEL, instructions="Be brief.")
+    def __init__(self, settings: TurnSettings = SETTINGS, tools: tuple[ToolRule, ...] = ()) -> None:
+        self.state = Dialogue(settings=settings, turn_end=MODEL, instructions="Be brief.", tools=tools)
         self.log: list[tuple[Stimulus, tuple[Command, ...]]] = []
 
     def happens(self, stimulus: Stimulus) -> tuple[Command, ...]:
@@ -97,7 +100,29 @@ class Conversation:
         return self.happens(TimerFired(at_ns=ns(at_ms), timer=timer, generation=generation))
 
     def reply_ends(self, at_ms: float, heard: str, draft: int | None = None) -> tuple[Command, ...]:
-        return self.happens(ReplyEnded(at_ns=ns(at_ms), draft=draft or self.state.drafts, heard=heard))
+        return self.happens(ReplyEnded(at_ns=ns(at_ms), draft=draft or self.state.drafts, heard=(heard,)))
+
+    def begins(self, at_ms: float, draft: int | None = None) -> tuple[Command, ...]:
+        return self.happens(ReplyBegan(at_ns=ns(at_ms), draft=draft or self.state.drafts))
 
     def hangs_up(self, at_ms: float) -> tuple[Command, ...]:
         return self.happens(InputEnded(at_ns=ns(at_ms), end_samples=round(at_ms * 16), ended_ns=ns(at_ms)))
+
+
+def heard(text: str = "A latte, please.", talk: Conversation | None = None) -> Conversation:
+    """The caller said `text` from 0 to 2000 ms; the pause is noticed at 2096, the words known at 2300."""
+    talk = talk or Conversation()
+    talk.speaks(0)
+    talk.pauses(2096, 2000)
+    talk.transcribed(2300, text)
+    return talk
+
+
+def answering(talk: Conversation | None = None) -> Conversation:
+    """The turn is confirmed at 2410 and the reply has sounded since 2420."""
+    talk = heard(talk=talk)
+    talk.voiced(2400)
+    talk.mass(2410, 0.99)
+    talk.begins(2420)
+    assert talk.state.phase is Phase.SPEAKING
+    return talk

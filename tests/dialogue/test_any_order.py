@@ -9,9 +9,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.dialogue.conversation import Conversation, ns
 
-from antiphon.core.flow import Transcript
-from antiphon.dialogue.commands import ConfirmTurn, DropDraft, EndSession, PlayDraft, StartDraft, StopReply, WriteReply
-from antiphon.dialogue.state import Phase
+from antiphon.core.flow import ToolCall, Transcript
+from antiphon.dialogue.commands import (
+    CancelTimer,
+    ConfirmTurn,
+    DropDraft,
+    DuckReply,
+    EndSession,
+    Listen,
+    OpenTurn,
+    PauseReply,
+    PlayDraft,
+    ResumeReply,
+    RunTool,
+    SayText,
+    SetTimer,
+    StartDraft,
+    StopReply,
+    WriteReply,
+)
+from antiphon.dialogue.state import Phase, ToolRule
 from antiphon.dialogue.stimuli import (
     DraftFailed,
     DraftTranscribed,
@@ -19,11 +36,17 @@ from antiphon.dialogue.stimuli import (
     EndMassMeasured,
     InputEnded,
     InputStalled,
+    InterruptibleSet,
     ProsodyJudged,
+    ReplyBegan,
     ReplyEnded,
+    SayRequested,
     Stimulus,
     Timer,
     TimerFired,
+    ToolCalled,
+    ToolReturned,
+    ToolsWanted,
     TranscriptGrew,
     VoiceStarted,
     VoiceStopped,
@@ -34,6 +57,11 @@ pytestmark = pytest.mark.unit
 NUMBERS = st.integers(0, 4)
 TEXTS = st.sampled_from(["", "Yes.", "I would like a"])
 UNIT = st.floats(0, 1)
+TOOLS = (
+    ToolRule(name="order", in_draft=False, preamble="One moment."),
+    ToolRule(name="price", in_draft=True, preamble=""),
+)
+CALLS = st.builds(ToolCall, st.sampled_from("123"), st.sampled_from(["order", "price", "unknown"]), st.just("{}"))
 
 
 def transcript(text: str) -> Transcript:
@@ -55,35 +83,68 @@ def stimuli() -> st.SearchStrategy[Stimulus]:
         st.builds(EndMassMeasured, at_ns=zero, draft=NUMBERS, mass=UNIT),
         st.builds(DraftVoiced, at_ns=zero, draft=NUMBERS),
         st.builds(DraftFailed, at_ns=zero, draft=NUMBERS),
-        st.builds(ReplyEnded, at_ns=zero, draft=NUMBERS, heard=TEXTS),
+        st.builds(ReplyBegan, at_ns=zero, draft=NUMBERS),
+        st.builds(ReplyEnded, at_ns=zero, draft=NUMBERS, heard=st.lists(TEXTS, max_size=2).map(tuple)),
+        st.builds(ToolCalled, at_ns=zero, draft=NUMBERS, call=CALLS, said=TEXTS),
+        st.builds(ToolsWanted, at_ns=zero, draft=NUMBERS),
+        st.builds(ToolReturned, at_ns=zero, call=CALLS, text=TEXTS),
+        st.builds(SayRequested, at_ns=zero, text=st.just("Hello."), interruptible=st.booleans()),
+        st.builds(InterruptibleSet, at_ns=zero, interruptible=st.booleans()),
         st.builds(TimerFired, at_ns=zero, timer=st.sampled_from(Timer), generation=NUMBERS),
     )
 
 
-@settings(max_examples=400, deadline=None)
-@given(st.lists(stimuli(), max_size=60), st.lists(st.integers(0, 2000), max_size=60))
+@settings(max_examples=600, deadline=None)
+@given(st.lists(stimuli(), max_size=80), st.lists(st.integers(0, 2000), max_size=80))
 def test_no_order_breaks_the_rules(happenings: list[Stimulus], steps_ms: list[int]) -> None:
-    """Drafts end at most once and are heard only if confirmed; a session ends once; each rule keeps its promise."""
-    talk = Conversation()
+    """Drafts end at most once and are heard only if confirmed; no timer is left over; each rule keeps its promise."""
+    talk = Conversation(tools=TOOLS)
     fate: Counter[int] = Counter()
+    running: set[Timer] = set()
     now_ms = 0
     for place, happening in enumerate(happenings):
         now_ms += steps_ms[place % len(steps_ms)] if steps_ms else 10
-        talk.happens(type(happening)(**{**_fields(happening), "at_ns": ns(now_ms)}))
+        if isinstance(happening, TimerFired):
+            running.discard(happening.timer)
+        for command in talk.happens(type(happening)(**{**_fields(happening), "at_ns": ns(now_ms)})):
+            if isinstance(command, SetTimer):
+                running.add(command.timer)
+            if isinstance(command, CancelTimer):
+                running.discard(command.timer)
+        assert talk.state.phase is not Phase.LISTENING or not running
+        assert (talk.state.draft is not None) == (talk.state.phase in {Phase.DRAFTING, Phase.SPEAKING})
+        assert talk.state.held is None or talk.state.phase in {Phase.HEARING, Phase.DRAFTING}
+        assert talk.state.overlap is None or talk.state.phase is Phase.SPEAKING
     started = {command.draft for command in talk.ordered(StartDraft)}
+    given = {command.draft for command in talk.ordered(SayText) if command.is_whole}
     played = [command.draft for command in talk.ordered(PlayDraft)]
     dropped = [command.draft for command in talk.ordered(DropDraft)]
     stopped = [command.draft for command in talk.ordered(StopReply)]
     fate.update(played)
     fate.update(dropped)  # a draft that failed is dropped when its turn is confirmed without it
     assert all(count == 1 for count in fate.values())  # heard or dropped, never both, never twice
-    assert set(played) | set(dropped) <= started
+    assert set(played) | set(dropped) <= started | given
     assert set(stopped) <= set(played)
     assert len(stopped) == len(set(stopped))
-    assert {command.draft for command in talk.ordered(WriteReply)} <= started
+    assert {command.draft for command in talk.ordered(WriteReply)} <= started | given
     assert len({command.draft for command in talk.ordered(ConfirmTurn)}) == len(talk.ordered(ConfirmTurn))
     assert len(talk.ordered(EndSession)) == (talk.state.phase is Phase.ENDED)
-    assert (talk.state.draft is not None) == (talk.state.phase in {Phase.DRAFTING, Phase.SPEAKING})
+    assert {command.draft for kind in (DuckReply, PauseReply, ResumeReply) for command in talk.ordered(kind)} <= set(
+        played
+    )
+    assert {command.turn for command in talk.ordered(OpenTurn)} <= {command.turn for command in talk.ordered(Listen)}
+    _no_tool_runs_early(talk)
+
+
+def _no_tool_runs_early(talk: Conversation) -> None:
+    """One that has effects, or is unknown, runs only for a reply that is played."""
+    played: set[int] = set()
+    for _, commands in talk.log:
+        for command in commands:
+            if isinstance(command, PlayDraft):
+                played.add(command.draft)
+            if isinstance(command, RunTool):
+                assert command.call.name == "price" or command.draft in played
 
 
 def _fields(happening: Stimulus) -> dict[str, object]:

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from tests.dialogue.conversation import SETTINGS, Conversation, ns
+from tests.dialogue.conversation import SETTINGS, SYSTEM, Conversation, answering, heard, ns
 
 from antiphon.core.flow import Message
 from antiphon.dialogue.commands import (
@@ -17,6 +17,7 @@ from antiphon.dialogue.commands import (
     EndSession,
     JudgeVoice,
     Listen,
+    OpenTurn,
     PlayDraft,
     Prefill,
     SetTimer,
@@ -25,31 +26,12 @@ from antiphon.dialogue.commands import (
     Transcribe,
     WriteReply,
 )
+from antiphon.dialogue.floor import OF_REPLY
 from antiphon.dialogue.state import Phase
 from antiphon.dialogue.stimuli import DraftFailed, InputStalled, Timer
 from antiphon.dialogue.turn_end import Evidence
 
 pytestmark = pytest.mark.unit
-
-SYSTEM = Message("system", "Be brief.")
-
-
-def heard(text: str = "A latte, please.") -> Conversation:
-    """The caller said `text` from 0 to 2000 ms; the pause is noticed at 2096, the words known at 2300."""
-    talk = Conversation()
-    talk.speaks(0)
-    talk.pauses(2096, 2000)
-    talk.transcribed(2300, text)
-    return talk
-
-
-def answering() -> Conversation:
-    """The turn is confirmed and the reply sounds."""
-    talk = heard()
-    talk.voiced(2400)
-    talk.mass(2410, 0.99)
-    assert talk.state.phase is Phase.SPEAKING
-    return talk
 
 
 def test_a_turn_begins_where_speech_began() -> None:
@@ -57,6 +39,7 @@ def test_a_turn_begins_where_speech_began() -> None:
     talk = Conversation()
     assert talk.speaks(100) == (
         Listen(turn=1, from_samples=1600),
+        OpenTurn(turn=1),
         SetTimer(timer=Timer.HOP, at_ns=ns(600), generation=1),
         SetTimer(timer=Timer.LONGEST_TURN, at_ns=ns(10_100), generation=1),
     )
@@ -91,7 +74,7 @@ def test_words_start_the_reply_before_the_turn_is_over() -> None:
     """As soon as the words are known the reply is written, unheard, while the silence is still too short."""
     talk = heard("I would like a")
     assert talk.log[-1][1] == (
-        WriteReply(draft=1, messages=(SYSTEM, Message("user", "I would like a"))),
+        WriteReply(draft=1, messages=(SYSTEM, Message("user", "I would like a")), may_use_tools=True),
         # posterior sigmoid(-3): 350 ms * ln(0.9526 / 0.05) = 1031.5 ms, cut to the longest wait of 1000
         SetTimer(timer=Timer.CONFIRM, at_ns=ns(3000), generation=1),
     )
@@ -178,7 +161,7 @@ def test_without_speculation_the_reply_is_written_once_the_turn_is_over() -> Non
     assert (type(wait), judge) == (SetTimer, JudgeVoice(draft=1))
     commands = talk.fires(3000, Timer.CONFIRM, 1)
     assert commands[-2:] == (
-        WriteReply(draft=1, messages=(SYSTEM, Message("user", "I would like a"))),
+        WriteReply(draft=1, messages=(SYSTEM, Message("user", "I would like a")), may_use_tools=True),
         PlayDraft(draft=1),
     )
 
@@ -220,7 +203,7 @@ def test_a_failing_reply_is_silence_and_the_turn_is_remembered() -> None:
 def test_history_holds_what_was_heard() -> None:
     """After the reply both sides are remembered, ours as far as it was heard."""
     talk = answering()
-    assert talk.reply_ends(5000, " Coming up. ") == (CancelTimer(timer=Timer.INTERRUPT),)
+    assert talk.reply_ends(5000, " Coming up. ") == OF_REPLY
     assert talk.state.phase is Phase.LISTENING
     assert talk.state.history == (Message("user", "A latte, please."), Message("assistant", "Coming up."))
 
@@ -315,59 +298,6 @@ def test_a_pause_while_the_longest_turn_is_transcribed_answers_all_of_it() -> No
     commands = talk.pauses(10_150, 10_050)
     assert commands[0] == DropDraft(draft=1)
     assert StartDraft(draft=2, turn=1) in commands
-
-
-def test_a_cough_over_the_reply_does_not_stop_it() -> None:
-    """Voice that ends before it counts as an interruption changes nothing."""
-    talk = answering()
-    assert talk.speaks(3000) == (
-        Listen(turn=2, from_samples=48_000),
-        SetTimer(timer=Timer.INTERRUPT, at_ns=ns(3200), generation=2),
-    )
-    assert talk.pauses(3150, 3100) == (CancelTimer(timer=Timer.INTERRUPT), AbandonTurn(turn=2))
-    assert talk.fires(3200, Timer.INTERRUPT, 2) == ()
-    assert talk.ordered(StopReply) == []
-
-
-def test_voice_that_lasts_takes_the_turn_back() -> None:
-    """The reply stops, only what was heard of it is remembered, and the caller's words are the next turn."""
-    talk = answering()
-    talk.speaks(3000)
-    assert StopReply(draft=1) in talk.fires(3200, Timer.INTERRUPT, 2)
-    talk.reply_ends(3201, "Coming")
-    talk.pauses(4096, 4000)
-    talk.transcribed(4200, "No, a tea.")
-    assert talk.ordered(WriteReply)[-1].messages == (
-        SYSTEM,
-        Message("user", "A latte, please."),
-        Message("assistant", "Coming"),
-        Message("user", "No, a tea."),
-    )
-
-
-def test_going_on_before_the_first_sound_takes_the_turn_back_at_once() -> None:
-    """A confirmed turn whose reply has not sounded goes on; both halves are answered together."""
-    talk = heard("I would like a")
-    talk.mass(2310, 0.99)
-    assert talk.state.phase is Phase.SPEAKING
-    assert StopReply(draft=1) in talk.speaks(2350)
-    talk.reply_ends(2350, "", draft=1)
-    talk.pauses(3096, 3000)
-    talk.transcribed(3200, "latte.")
-    assert talk.ordered(WriteReply)[-1].messages == (SYSTEM, Message("user", "I would like a latte."))
-
-
-def test_noise_before_the_first_sound_does_not_leave_the_caller_without_an_answer() -> None:
-    """A clap in that gap takes the reply away; its empty transcript brings an answer to the same words."""
-    talk = heard()
-    talk.mass(2310, 0.99)
-    talk.speaks(2350)
-    talk.reply_ends(2350, "", draft=1)
-    talk.pauses(2550, 2450)
-    talk.transcribed(2700, "")
-    assert talk.ordered(WriteReply)[-1].messages == (SYSTEM, Message("user", "A latte, please."))
-    assert PlayDraft(draft=2) in talk.fires(3450, Timer.CONFIRM, 2)
-    assert talk.ordered(ConfirmTurn)[-1].turn == 1
 
 
 def test_a_reply_that_fails_after_confirmation_gives_the_floor_back() -> None:

@@ -18,8 +18,13 @@ from antiphon.dialogue.settings import TurnSettings
 from antiphon.session import Engines, Session, SessionSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from tests.think.doubles import ScriptedModel
 
+    from antiphon.act.tool import Tool
+    from antiphon.dialogue.commands import Command
+    from antiphon.dialogue.stimuli import Stimulus
     from antiphon.session.events import Event
 
 ORDER = ((1000, "A"), (1500, "latte,"), (2000, "please."))
@@ -38,6 +43,10 @@ class Call:
     judge: ScriptedJudge = field(default_factory=ScriptedJudge)
     detector: LevelDetector = field(default_factory=LevelDetector)
     turn: TurnSettings = TURN
+    tools: tuple[Tool, ...] = ()
+    greeting: str = ""
+    interruptible: bool = True
+    act: Callable[[Session], Awaitable[None]] | None = None  # what the owner does beside listening
 
     @property
     def engines(self) -> Engines:
@@ -51,19 +60,31 @@ class Call:
 
     @property
     def settings(self) -> SessionSettings:
-        return SessionSettings(turn_end=MODEL, instructions="Be brief.", turn=self.turn)
+        return SessionSettings(
+            turn_end=MODEL,
+            instructions="Be brief.",
+            turn=self.turn,
+            tools=self.tools,
+            greeting=self.greeting,
+            interruptible=self.interruptible,
+        )
 
     def hold(self) -> list[Event]:
         return run(self._hold())
 
     async def _hold(self) -> list[Event]:
         clock = VirtualClock()
-        async with Session(self.engines, self.settings, clock=clock) as session:
+        self.log: list[tuple[Stimulus, tuple[Command, ...]]] = []
+        watch = lambda stimulus, commands: self.log.append((stimulus, commands))  # noqa: E731
+        async with Session(self.engines, self.settings, clock=clock, watch=watch) as session:
             feeding = asyncio.create_task(self._feed(session, clock))
+            acting = asyncio.create_task(self.act(session)) if self.act else None
             heard = [event async for event in session]
             await feeding
+            if acting:
+                await acting
             self.history = session.history
-            self.left_over = len(session._drafts), len(session._work)
+            self.left_over = len(session._replies._drafts), len(session._replies._work)
         return heard
 
     async def _feed(self, session: Session, clock: VirtualClock) -> None:

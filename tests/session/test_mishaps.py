@@ -182,11 +182,9 @@ def test_one_frame_that_voice_detection_fails_on_is_reported_and_survived() -> N
     assert [event.text for event in of(TurnConfirmed, heard)] == ["A latte, please."]
 
 
-def test_noise_brings_the_answer_to_the_turn_before() -> None:
-    """A clap between question and answer: the reply comes, under the number of the turn that it answers."""
-    call = Call(
-        caller((500, 2000), (2450, 2600), until_ms=9000), mind=mind(["Never heard."], ["Here it is."], first_s=0.7)
-    )
+def test_noise_delays_the_answer_and_no_more() -> None:
+    """A clap between question and answer: the reply waits until it is understood to be one, and is said."""
+    call = Call(caller((500, 2000), (2450, 2600), until_ms=9000), mind=mind(["Here it is."], ["No."], first_s=0.7))
     heard = call.hold()
     assert [event.turn for event in of(TurnAbandoned, heard)] == [2]
     assert [event.turn for event in of(ReplyStarted, heard)] == [1]

@@ -37,6 +37,7 @@ class Stage(StrEnum):
     PREFILL = "antiphon.prefill"
     JUDGE = "antiphon.turn_end"
     THINK = "chat"
+    ACT = "execute_tool"
     SPEAK = "text_to_speech"
     PLAY = "antiphon.playout"
 

@@ -9,17 +9,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from antiphon.core.flow import Message
+    from antiphon.core.flow import Message, ToolCall
     from antiphon.dialogue.stimuli import Timer
     from antiphon.dialogue.turn_end import Evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listen:
-    """A turn begins: recognise from here on."""
+    """What may become a turn begins: recognise from here on. Nobody else knows of it yet."""
 
     turn: int
     from_samples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTurn:
+    """The caller has the floor; the owner may know of the turn."""
+
+    turn: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,10 +63,32 @@ class JudgeVoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteReply:
-    """Measure the end mass, then write and voice a reply, unheard (EndMassMeasured, DraftVoiced, DraftFailed)."""
+    """Measure the end mass, then write and voice a reply, unheard (EndMassMeasured, DraftVoiced, DraftFailed).
+
+    The model may ask for tools instead of an end (ToolCalled, ToolsWanted); a further WriteReply of the same draft
+    then goes on behind what it said before.
+    """
 
     draft: int
     messages: tuple[Message, ...]
+    may_use_tools: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SayText:
+    """Voice this as a reply, whole, or as a part of the one that waits for a tool (DraftVoiced, DraftFailed)."""
+
+    draft: int
+    text: str
+    is_whole: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTool:
+    """Answer with ToolReturned, however long it takes and whatever becomes of the reply."""
+
+    draft: int
+    call: ToolCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +112,7 @@ class ConfirmTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbandonTurn:
-    """The voice said nothing that wants an answer: there was no such turn."""
+    """The voice said nothing that wants an answer: there was no such turn. The owner hears of it if it was open."""
 
     turn: int
 
@@ -98,6 +127,28 @@ class PlayDraft:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopReply:
     """The caller took the turn back: silence, at once; answer with ReplyEnded."""
+
+    draft: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuckReply:
+    """Somebody speaks over the reply, or no longer does: let it sound softer, or as before."""
+
+    draft: int
+    soft: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PauseReply:
+    """Silence at once, and no further work on the reply; it may go on from here, or be stopped."""
+
+    draft: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeReply:
+    """The voice said nothing: the reply goes on where it was paused."""
 
     draft: int
 
@@ -125,16 +176,22 @@ class EndSession:
 
 Command: TypeAlias = (
     Listen
+    | OpenTurn
     | Transcribe
     | Prefill
     | StartDraft
     | JudgeVoice
     | WriteReply
+    | SayText
+    | RunTool
     | DropDraft
     | ConfirmTurn
     | AbandonTurn
     | PlayDraft
     | StopReply
+    | DuckReply
+    | PauseReply
+    | ResumeReply
     | SetTimer
     | CancelTimer
     | EndSession

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from antiphon.core.clock import MILLISECOND_NS
+from antiphon.dialogue import acting, hearing
 from antiphon.dialogue.commands import (
     AbandonTurn,
     CancelTimer,
@@ -13,11 +13,21 @@ from antiphon.dialogue.commands import (
     DropDraft,
     JudgeVoice,
     PlayDraft,
+    ResumeReply,
     SetTimer,
     WriteReply,
 )
-from antiphon.dialogue.floor import Outcome, caller_pauses, drafting, next_turn_if_speaking, yield_floor
+from antiphon.dialogue.floor import (
+    Outcome,
+    caller_pauses,
+    drafting,
+    let_go,
+    next_look,
+    next_turn_if_speaking,
+    yield_floor,
+)
 from antiphon.dialogue.history import prompt, said, unanswered
+from antiphon.dialogue.interruption import says_something
 from antiphon.dialogue.state import Dialogue, Draft, Phase
 from antiphon.dialogue.stimuli import (
     DraftFailed,
@@ -27,6 +37,7 @@ from antiphon.dialogue.stimuli import (
     InputEnded,
     InputStalled,
     ProsodyJudged,
+    ReplyEnded,
     Timer,
     TimerFired,
     VoiceStarted,
@@ -37,27 +48,47 @@ from antiphon.dialogue.turn_end import wait_ns
 
 def turn_goes_on(state: Dialogue, happened: VoiceStarted) -> Outcome:
     draft = drafting(state)
-    hop_ns = state.settings.hop_ms * MILLISECOND_NS
     return replace(state, phase=Phase.HEARING, draft=None, voice_active=True), (
         DropDraft(draft=draft.number),
         CancelTimer(timer=Timer.CONFIRM),
-        SetTimer(timer=Timer.HOP, at_ns=happened.at_ns + hop_ns, generation=state.turn),
+        next_look(state, happened.at_ns),
     )
 
 
 def words_known(state: Dialogue, happened: DraftTranscribed) -> Outcome:
     draft = drafting(state)
-    if happened.draft != draft.number:
+    if happened.draft != draft.number or draft.transcript is not None:
         return state, ()
     text = happened.transcript.text.strip()
-    if not text and not unanswered(state.history):
+    if not text and (state.held or not unanswered(state.history)):
+        return nothing_was_said(state, happened.at_ns)
+    if draft.wants_words and not says_something(text, state.settings.backchannels):
         return nothing_was_said(state, happened.at_ns)
     state = replace(state, draft=replace(draft, transcript=happened.transcript))
-    after, commands = judge(state, happened.at_ns)
+    if state.held:  # what was heard of it belongs into the prompt, and ReplyEnded will tell
+        return let_go(state)
+    return weigh(state, happened.at_ns)
+
+
+def stopped_reply_ends(state: Dialogue, happened: ReplyEnded) -> Outcome:
+    """What was heard of the reply before is known, if that is what the draft waited for."""
+    after, commands = hearing.stopped_reply_ends(state, happened)
+    draft = drafting(after)
+    if after.stopping or draft.transcript is None or draft.weighed:
+        return after, commands
+    return weigh(after, happened.at_ns)
+
+
+def weigh(state: Dialogue, at_ns: int) -> Outcome:
+    """The words are known: is the turn over, and what is there to reply?"""
+    draft = drafting(state)
+    assert draft.evidence is not None
+    text = draft.evidence.text.strip()
+    after, commands = judge(replace(state, draft=replace(draft, weighed=True)), at_ns)
     if not state.settings.speculate:
         return after, commands
-    write = WriteReply(draft=draft.number, messages=prompt(state.instructions, state.history, text))
-    return after, (write, *commands)
+    messages = prompt(state.instructions, state.history, text)
+    return after, (WriteReply(draft=draft.number, messages=messages, may_use_tools=True), *commands)
 
 
 def nothing_was_said(state: Dialogue, at_ns: int) -> Outcome:
@@ -69,7 +100,17 @@ def nothing_was_said(state: Dialogue, at_ns: int) -> Outcome:
         CancelTimer(timer=Timer.CONFIRM),
         CancelTimer(timer=Timer.LONGEST_TURN),
     )
-    return yield_floor(*next_turn_if_speaking(replace(state, draft=None), draft, commands), at_ns)
+    state = replace(state, draft=None, forced=False)
+    if state.held and not state.voice_active:
+        return acting.go_on(
+            replace(state, phase=Phase.SPEAKING, draft=state.held, held=None),
+            (*commands, ResumeReply(draft=state.held.number)),
+            at_ns,
+        )
+    if state.held:
+        state, stop = let_go(state)
+        commands = (*commands, *stop)
+    return yield_floor(*next_turn_if_speaking(state, draft, commands), at_ns)
 
 
 def draft_voiced(state: Dialogue, happened: DraftVoiced) -> Outcome:
@@ -96,7 +137,7 @@ def mass_measured(state: Dialogue, happened: EndMassMeasured) -> Outcome:
 def draft_fails(state: Dialogue, happened: DraftFailed) -> Outcome:
     draft = drafting(state)
     if happened.draft != draft.number:
-        return state, ()
+        return hearing.held_reply_fails(state, happened)
     if draft.transcript is None:  # the recognizer failed: there is nothing to answer
         return nothing_was_said(state, happened.at_ns)
     return replace(state, draft=replace(draft, failed=True)), ()
@@ -125,7 +166,7 @@ def input_ends_in_pause(state: Dialogue, happened: InputEnded) -> Outcome:
 def judge(state: Dialogue, at_ns: int) -> Outcome:
     """Is it over? Confirm now, or wait as long as the evidence asks for; without words there is nothing to judge."""
     draft = drafting(state)
-    if draft.evidence is None:
+    if draft.evidence is None or not draft.weighed:
         return state, ()
     posterior = state.turn_end.posterior(draft.evidence)
     confirm_at_ns = draft.ended_ns + wait_ns(posterior, state.settings)
@@ -156,9 +197,9 @@ def confirm(state: Dialogue, draft: Draft, posterior: float, at_ns: int) -> Outc
         commands = (*commands, AbandonTurn(turn=state.turn))
     state = replace(state, history=said(state.history, "user", text), forced=False)
     if not state.settings.speculate:
-        write = WriteReply(draft=draft.number, messages=prompt(state.instructions, state.history))
-        commands = (*commands, write)
+        messages = prompt(state.instructions, state.history)
+        commands = (*commands, WriteReply(draft=draft.number, messages=messages, may_use_tools=True))
     state, commands = next_turn_if_speaking(state, draft, commands)
     if draft.failed:
         return yield_floor(replace(state, draft=None), (*commands, DropDraft(draft=draft.number)), at_ns)
-    return replace(state, phase=Phase.SPEAKING), (*commands, PlayDraft(draft=draft.number))
+    return acting.go_on(replace(state, phase=Phase.SPEAKING), (*commands, PlayDraft(draft=draft.number)), at_ns)

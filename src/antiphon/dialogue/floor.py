@@ -11,6 +11,10 @@ from antiphon.dialogue.commands import (
     Command,
     EndSession,
     Listen,
+    OpenTurn,
+    PauseReply,
+    PlayDraft,
+    SayText,
     SetTimer,
     StartDraft,
     StopReply,
@@ -21,21 +25,39 @@ from antiphon.dialogue.stimuli import InputEnded, InputStalled, Timer, VoiceStop
 Outcome: TypeAlias = tuple[Dialogue, tuple[Command, ...]]
 Silence: TypeAlias = VoiceStopped | InputStalled | InputEnded  # how a caller falls silent
 EVERYTHING = 2**62  # a position no stream reaches: all that was heard so far
+OF_REPLY = (  # what runs on while a reply sounds
+    CancelTimer(timer=Timer.INTERRUPT),
+    CancelTimer(timer=Timer.DUCK),
+    CancelTimer(timer=Timer.TOOL),
+)
 
 
 def hear(state: Dialogue, at_ns: int, commands: tuple[Command, ...]) -> Outcome:
     """The caller has the floor, for a new turn."""
-    hop_ns, longest_ns = state.settings.hop_ms * MILLISECOND_NS, state.settings.longest_turn_s * SECOND_NS
-    return replace(state, phase=Phase.HEARING, forced=False, goes_on=False), (
+    longest_ns = state.settings.longest_turn_s * SECOND_NS
+    return replace(state, phase=Phase.HEARING, forced=False, goes_on=False, overlap=None), (
         *commands,
-        SetTimer(timer=Timer.HOP, at_ns=at_ns + hop_ns, generation=state.turn),
+        OpenTurn(turn=state.turn),
+        next_look(state, at_ns),
         SetTimer(timer=Timer.LONGEST_TURN, at_ns=at_ns + longest_ns, generation=state.turn),
     )
 
 
+def next_look(state: Dialogue, at_ns: int) -> SetTimer:
+    """When to look at the caller's words again: soon, if a paused reply waits for them."""
+    wait_ms = state.settings.interrupt_ms if state.held else state.settings.hop_ms
+    return SetTimer(timer=Timer.HOP, at_ns=at_ns + wait_ms * MILLISECOND_NS, generation=state.turn)
+
+
 def caller_pauses(state: Dialogue, happened: Silence) -> Outcome:
     number = state.drafts + 1
-    draft = Draft(number=number, ended_ns=happened.ended_ns, end_samples=happened.end_samples)
+    draft = Draft(
+        number=number,
+        ended_ns=happened.ended_ns,
+        end_samples=happened.end_samples,
+        interruptible=state.interruptible,
+        wants_words=state.held is not None,
+    )
     after = replace(state, phase=Phase.DRAFTING, draft=draft, drafts=number, voice_active=False)
     return after, (
         CancelTimer(timer=Timer.HOP),
@@ -56,8 +78,22 @@ def next_turn_if_speaking(
 
 def take_turn_back(state: Dialogue, at_ns: int, commands: tuple[Command, ...]) -> Outcome:
     """What was heard of the reply until now is told by ReplyEnded, whatever phase it arrives in."""
-    number = drafting(state).number
-    return hear(replace(state, draft=None, stopping=number), at_ns, (*commands, StopReply(draft=number)))
+    reply = drafting(state)
+    after = replace(state, draft=None, stopping=reply)
+    return hear(after, at_ns, (*commands, *OF_REPLY, StopReply(draft=reply.number)))
+
+
+def hold_reply(state: Dialogue, at_ns: int, commands: tuple[Command, ...]) -> Outcome:
+    """The caller gets the floor, for good if they say something: until then the reply could still go on."""
+    reply = drafting(state)
+    after = replace(state, draft=None, held=reply)
+    return hear(after, at_ns, (*commands, *OF_REPLY, PauseReply(draft=reply.number)))
+
+
+def let_go(state: Dialogue) -> Outcome:
+    """Give up the reply that was held."""
+    assert state.held is not None, "no reply is held"
+    return replace(state, held=None, stopping=state.held), (StopReply(draft=state.held.number),)
 
 
 def yield_floor(state: Dialogue, commands: tuple[Command, ...], at_ns: int) -> Outcome:
@@ -66,12 +102,23 @@ def yield_floor(state: Dialogue, commands: tuple[Command, ...], at_ns: int) -> O
         after, more = caller_pauses(
             replace(state, forced=True), VoiceStopped(at_ns=at_ns, end_samples=EVERYTHING, ended_ns=at_ns)
         )
-        return after, (*commands, *more)
+        return after, (*commands, OpenTurn(turn=state.turn), *more)
     if state.voice_active:
         return hear(state, at_ns, commands)
+    if state.to_say:
+        return say_next(state, at_ns, commands)
     if state.input_ended:
         return replace(state, phase=Phase.ENDED), (*commands, EndSession())
     return replace(state, phase=Phase.LISTENING, forced=False, goes_on=False), commands
+
+
+def say_next(state: Dialogue, at_ns: int, commands: tuple[Command, ...]) -> Outcome:
+    """Say what the owner wants said."""
+    say, *rest = state.to_say
+    number = state.drafts + 1
+    reply = Draft(number=number, ended_ns=at_ns, end_samples=0, interruptible=say.interruptible)
+    after = replace(state, phase=Phase.SPEAKING, draft=reply, drafts=number, to_say=tuple(rest), forced=False)
+    return after, (*commands, SayText(draft=number, text=say.text, is_whole=True), PlayDraft(draft=number))
 
 
 def drafting(state: Dialogue) -> Draft:

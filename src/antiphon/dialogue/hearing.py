@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from antiphon.core.clock import MILLISECOND_NS
-from antiphon.dialogue.commands import EndSession, Listen, Prefill, SetTimer, Transcribe
-from antiphon.dialogue.floor import EVERYTHING, Outcome, caller_pauses, hear
-from antiphon.dialogue.history import prompt, said
-from antiphon.dialogue.state import Dialogue, Phase
+from antiphon.dialogue.commands import EndSession, Listen, Prefill, Transcribe
+from antiphon.dialogue.floor import EVERYTHING, Outcome, caller_pauses, hear, let_go, next_look, say_next
+from antiphon.dialogue.history import prompt, told
+from antiphon.dialogue.interruption import says_something
+from antiphon.dialogue.state import Dialogue, Phase, Say
 from antiphon.dialogue.stimuli import (
+    DraftFailed,
     InputEnded,
+    InterruptibleSet,
     ReplyEnded,
+    SayRequested,
     Timer,
     TimerFired,
     TranscriptGrew,
     VoiceStarted,
     VoiceStopped,
 )
+
+if TYPE_CHECKING:
+    from antiphon.dialogue.commands import Command
 
 
 def turn_begins(state: Dialogue, happened: VoiceStarted) -> Outcome:
@@ -29,19 +36,20 @@ def turn_begins(state: Dialogue, happened: VoiceStarted) -> Outcome:
 def words_grow(state: Dialogue, happened: TranscriptGrew) -> Outcome:
     if happened.turn != state.turn:
         return state, ()
+    commands: tuple[Command, ...] = ()
+    if state.held and says_something(happened.transcript.text, state.settings.backchannels):
+        state, commands = let_go(state)
     stable = happened.transcript.text[: happened.transcript.stable_chars]
-    if not stable.strip() or not state.settings.read_ahead:
-        return state, ()
-    return state, (Prefill(messages=prompt(state.instructions, state.history, stable)),)
+    if not stable.strip() or not state.settings.read_ahead or state.held:
+        return state, commands
+    return state, (*commands, Prefill(messages=prompt(state.instructions, state.history, stable)))
 
 
 def timer_fires_in_speech(state: Dialogue, happened: TimerFired) -> Outcome:
     if happened.generation != state.turn:
         return state, ()
     if happened.timer is Timer.HOP:
-        next_ns = happened.at_ns + state.settings.hop_ms * MILLISECOND_NS
-        again = SetTimer(timer=Timer.HOP, at_ns=next_ns, generation=state.turn)
-        return state, (Transcribe(turn=state.turn), again)
+        return state, (Transcribe(turn=state.turn), next_look(state, happened.at_ns))
     if happened.timer is Timer.LONGEST_TURN:
         return turn_lasts_too_long(state, happened)
     return state, ()
@@ -66,6 +74,26 @@ def input_ends_in_silence(state: Dialogue, _: InputEnded) -> Outcome:
 
 def stopped_reply_ends(state: Dialogue, happened: ReplyEnded) -> Outcome:
     """The caller has the floor already; remember what they had heard before they took it."""
-    if happened.draft != state.stopping:
-        return state, ()
-    return replace(state, history=said(state.history, "assistant", happened.heard), stopping=None), ()
+    if state.stopping and happened.draft == state.stopping.number:
+        return replace(state, history=told(state.history, state.stopping.uses, happened.heard), stopping=None), ()
+    if state.held and happened.draft == state.held.number:
+        return replace(state, history=told(state.history, state.held.uses, happened.heard), held=None), ()
+    return state, ()
+
+
+def held_reply_fails(state: Dialogue, happened: DraftFailed) -> Outcome:
+    return stopped_reply_ends(state, ReplyEnded(at_ns=happened.at_ns, draft=happened.draft, heard=()))
+
+
+def say_now(state: Dialogue, happened: SayRequested) -> Outcome:
+    return say_next(say_later(state, happened)[0], happened.at_ns, ())
+
+
+def say_later(state: Dialogue, happened: SayRequested) -> Outcome:
+    say = Say(text=happened.text, interruptible=happened.interruptible)
+    return replace(state, to_say=(*state.to_say, say)), ()
+
+
+def interruptible_set(state: Dialogue, happened: InterruptibleSet) -> Outcome:
+    draft = replace(state.draft, interruptible=happened.interruptible) if state.draft else None
+    return replace(state, interruptible=happened.interruptible, draft=draft), ()

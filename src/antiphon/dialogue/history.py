@@ -1,14 +1,21 @@
-"""What was said, as the language model reads it: the caller's words, and of ours only what was heard."""
+"""What was said and done, as the language model reads it: the caller's words, and of ours only what was heard."""
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from antiphon.core.flow import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from antiphon.core.flow import ToolCall
+    from antiphon.dialogue.state import Use
 
 History: TypeAlias = tuple[Message, ...]
 
 LONGEST = 200  # messages kept; the language model's context is far smaller, this bounds memory alone
+NO_RESULT_YET = "no result yet"
 
 
 def said(history: History, role: Literal["user", "assistant"], text: str) -> History:
@@ -16,13 +23,48 @@ def said(history: History, role: Literal["user", "assistant"], text: str) -> His
     text = text.strip()
     if not text:
         return history
-    return (*history, Message(role, text))[-LONGEST:]
+    return _bounded((*history, Message(role, text)))
 
 
-def prompt(instructions: str, history: History, words: str = "") -> tuple[Message, ...]:
-    """The messages for the language model, `words` being what the caller says now.
+def told(history: History, uses: Sequence[Use], heard: Sequence[str]) -> History:
+    """`history` with a reply of which `heard` was heard, by passes; what was done stays done, heard or not."""
+    for place in range(max([len(heard), *(use.place + 1 for use in uses)])):
+        history = said(history, "assistant", heard[place] if place < len(heard) else "")
+        history = _bounded((*history, *_messages(use for use in uses if use.place == place and use.started)))
+    return history
 
-    Consecutive user messages, as a turn leaves them that went on after it had seemed to be over, become one.
+
+def returned(history: History, call: ToolCall, output: str) -> History:
+    """`history` with the late output of a call; without that call, or with another output of it, unchanged."""
+    if any(message.role == "tool" and message.call == call for message in history):
+        return history
+    for at, message in enumerate(history):
+        if message.call == call:
+            return (*history[: at + 1], Message("tool", output, call), *history[at + 1 :])
+    return history
+
+
+def untold_calls(history: History) -> list[Message]:
+    """The calls that were made since the caller last heard something of us."""
+    calls: list[Message] = []
+    for message in reversed(history):
+        if message.role == "assistant" and not message.call:
+            break
+        if message.role == "assistant":
+            calls.append(message)
+    return calls
+
+
+def output_of(history: History, call: ToolCall) -> str | None:
+    """What came of a call; None as long as nothing has."""
+    return next((message.text for message in history if message.role == "tool" and message.call == call), None)
+
+
+def prompt(instructions: str, history: History, words: str = "", uses: Sequence[Use] = ()) -> tuple[Message, ...]:
+    """The messages for the language model: `words` are what the caller says now, `uses` what the reply did so far.
+
+    Consecutive user messages, as a turn leaves them that went on after it had seemed to be over, become one. A call
+    that has not returned is said to have no result yet, for models want one to every call.
     """
     messages: list[Message] = [Message("system", instructions)] if instructions.strip() else []
     for message in said(history, "user", words):
@@ -30,9 +72,36 @@ def prompt(instructions: str, history: History, words: str = "") -> tuple[Messag
             messages[-1] = Message("user", f"{messages[-1].text} {message.text}")
         else:
             messages.append(message)
-    return tuple(messages)
+    for use in uses:
+        if use.said.strip():
+            messages.append(Message("assistant", use.said.strip()))
+        messages += _messages([use])
+    answered = {message.call for message in messages if message.role == "tool"}
+    whole: list[Message] = []
+    for message in messages:
+        whole.append(message)
+        if message.role == "assistant" and message.call and message.call not in answered:
+            whole.append(Message("tool", NO_RESULT_YET, message.call))
+    return tuple(whole)
 
 
 def unanswered(history: History) -> bool:
-    """Whether the caller said something last."""
-    return bool(history) and history[-1].role == "user"
+    """Whether the caller said something last, or something was done for them of which they have not heard."""
+    return bool(history) and history[-1].role != "assistant"
+
+
+def _messages(uses: Iterable[Use]) -> list[Message]:
+    messages = []
+    for use in uses:
+        messages.append(Message("assistant", "", use.call))
+        if use.output is not None:
+            messages.append(Message("tool", use.output, use.call))
+    return messages
+
+
+def _bounded(history: History) -> History:
+    """The newest; never an output without its call."""
+    kept = history[-LONGEST:]
+    while kept and kept[0].role == "tool":
+        kept = kept[1:]
+    return kept

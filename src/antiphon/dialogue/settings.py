@@ -7,6 +7,13 @@ from typing import Annotated
 
 from antiphon.core.errors import check_range
 
+_BACKCHANNELS = (
+    "ah, aha, all right, alright, cool, good, got it, great, hm, hmm, huh, i know, i see, interesting, mhm, mm, mmm, "
+    "mm hmm, nice, of course, oh, ok, okay, right, sure, true, uh, uh huh, um, wow, yeah, yep, yes, yup, "
+    "bye, thank you, thanks, you"  # what recognizers make of a cough
+)
+BACKCHANNELS = tuple(_BACKCHANNELS.split(", "))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnSettings:
@@ -25,7 +32,14 @@ class TurnSettings:
     hop_ms: Annotated[int, "how often to look at what the caller has said while they speak"] = 1000
     longest_turn_s: Annotated[int, "a turn is answered after this much speech, finished or not"] = 120
     stalled_ms: Annotated[int, "no sound at all for this long counts as a pause: the microphone went away"] = 500
-    interrupt_ms: Annotated[int, "voice over our reply for this long takes the turn back"] = 250
+    judge_overlap: Annotated[bool, "what is said over our reply decides whether it stops, not how long alone"] = True
+    interrupt_ms: Annotated[int, "voice over our reply for this long is looked at, or unjudged takes the turn"] = 250
+    surely_ms: Annotated[int, "voice over our reply for this long takes the turn, whatever it seems to say"] = 1200
+    duck_ms: Annotated[int, "a voice over our reply softens it for this long at most; 0: never"] = 200
+    retract_ms: Annotated[int, "who speaks on before our reply has sounded for this long had not finished"] = 400
+    answer_ms: Annotated[int, "what was said over our reply this shortly before its end answers it"] = 600
+    tool_patience_ms: Annotated[int, "a tool may take this long before its preamble is said"] = 400
+    backchannels: Annotated[tuple[str, ...], "words that over our reply mean: go on"] = BACKCHANNELS
 
     def __post_init__(self) -> None:
         check_range("shortest_wait_ms", self.shortest_wait_ms, 0, 10_000)
@@ -36,3 +50,8 @@ class TurnSettings:
         check_range("longest_turn_s", self.longest_turn_s, 1, 3600)
         check_range("stalled_ms", self.stalled_ms, 100, 60_000)
         check_range("interrupt_ms", self.interrupt_ms, 32, 10_000)
+        check_range("surely_ms", self.surely_ms, self.interrupt_ms, 60_000)
+        check_range("duck_ms", self.duck_ms, 0, 2000)
+        check_range("retract_ms", self.retract_ms, 0, 5000)
+        check_range("answer_ms", self.answer_ms, 0, 5000)
+        check_range("tool_patience_ms", self.tool_patience_ms, 0, 60_000)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from antiphon.dialogue.turn_end import Evidence
 
 if TYPE_CHECKING:
-    from antiphon.core.flow import Transcript
+    from antiphon.core.flow import ToolCall, Transcript
     from antiphon.dialogue.history import History
     from antiphon.dialogue.settings import TurnSettings
     from antiphon.dialogue.turn_end import TurnEndModel
@@ -26,6 +26,27 @@ class Phase(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRule:
+    """What the dialogue knows of a tool."""
+
+    name: str
+    in_draft: bool  # it has no side effects and may run before the turn is confirmed, for nothing perhaps
+    preamble: str  # said while it runs, if that takes a while; may be empty
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """A tool's use in a reply."""
+
+    call: ToolCall
+    place: int  # in the reply's how manyeth pass the model asked for it
+    said: str  # what the reply says in that pass before it; empty for all calls of a pass but the first
+    started: bool = False
+    repeats: bool = False  # the same was called for before and not yet told of: its output is that call's
+    output: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """A reply in the making, and what is known of the pause it was begun in."""
 
@@ -38,6 +59,13 @@ class Draft:
     voice_asked: bool = False  # the prosody judge is at work, or was
     voiced: bool = False  # its first sound is ready
     failed: bool = False
+    weighed: bool = False  # its words were judged, and given to the language model if that may speculate
+    wants_words: bool = False  # a backchannel alone is no turn here
+    interruptible: bool = True
+    began_ns: int | None = None  # when its first sound left
+    uses: tuple[Use, ...] = ()
+    place: int = 0  # how many passes of writing it has behind it
+    waits: bool = False  # the model has made its calls and waits for what comes of them
 
     @property
     def evidence(self) -> Evidence | None:
@@ -49,17 +77,40 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Overlap:
+    """The caller's voice over our reply; whether it means anything is yet to be found out."""
+
+    began_ns: int
+    end_samples: int = 0  # just after its last speech sample, once it has stopped
+    ended_ns: int | None = None  # when that was captured; None while it lasts
+    soft: bool = False  # our reply sounds softer for it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Say:
+    """A text of the owner's that waits until nobody speaks."""
+
+    text: str
+    interruptible: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dialogue:
     """A whole conversation at one moment; every change makes a new one."""
 
     settings: TurnSettings
     turn_end: TurnEndModel
     instructions: str = ""
+    tools: tuple[ToolRule, ...] = ()
+    interruptible: bool = True  # what new replies are
+    to_say: tuple[Say, ...] = ()
     phase: Phase = Phase.LISTENING
     turn: int = 0  # the number of the caller's turn; 0 before the first
     drafts: int = 0  # how many drafts were begun, which numbers the next
     draft: Draft | None = None  # while DRAFTING the draft, while SPEAKING the reply it became
-    stopping: int | None = None  # the reply that was stopped and has not yet told what was heard of it
+    held: Draft | None = None  # the reply that was paused for a voice that may mean nothing
+    stopping: Draft | None = None  # the reply that was stopped and has not yet told what was heard of it
+    overlap: Overlap | None = None  # while SPEAKING
     history: History = field(default=())
     voice_active: bool = False  # the caller speaks right now, whoever has the floor
     goes_on: bool = False  # they spoke on through the end of a turn that lasted too long

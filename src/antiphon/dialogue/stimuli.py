@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from antiphon.core.flow import Transcript
+    from antiphon.core.flow import ToolCall, Transcript
 
 
 class Timer(StrEnum):
@@ -21,7 +21,9 @@ class Timer(StrEnum):
     HOP = "hop"  # time to look at what the caller has said so far
     CONFIRM = "confirm"  # the silence has lasted long enough
     LONGEST_TURN = "longest_turn"  # the caller has spoken for as long as a turn may last
-    INTERRUPT = "interrupt"  # the voice over our reply has lasted long enough to mean it
+    INTERRUPT = "interrupt"  # the voice over our reply has lasted long enough to look at it
+    DUCK = "duck"  # our reply was soft for long enough
+    TOOL = "tool"  # a tool takes so long that something should be said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,12 +114,64 @@ class DraftFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyBegan:
+    """The reply's first audible sample has left."""
+
+    at_ns: int
+    draft: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyEnded:
     """The reply will not sound any more: all of it was played, it was stopped, or it failed on the way."""
 
     at_ns: int
     draft: int
-    heard: str  # the part of its text that was heard
+    heard: tuple[str, ...]  # the text that was heard, of each of the reply's passes: one, and one after each tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCalled:
+    """The model wants a tool used before it goes on with the draft."""
+
+    at_ns: int
+    draft: int
+    call: ToolCall
+    said: str  # the text that the model wrote in this pass before the call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolsWanted:
+    """The model has made all the calls of this pass and waits for what comes of them."""
+
+    at_ns: int
+    draft: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolReturned:
+    """A tool is done, or has failed; either way the model is to know."""
+
+    at_ns: int
+    call: ToolCall
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SayRequested:
+    """The owner wants this said as soon as nobody speaks."""
+
+    at_ns: int
+    text: str
+    interruptible: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterruptibleSet:
+    """The owner lets the present reply and later ones be interrupted, or not."""
+
+    at_ns: int
+    interruptible: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +194,12 @@ Stimulus: TypeAlias = (
     | EndMassMeasured
     | DraftVoiced
     | DraftFailed
+    | ReplyBegan
     | ReplyEnded
+    | ToolCalled
+    | ToolsWanted
+    | ToolReturned
+    | SayRequested
+    | InterruptibleSet
     | TimerFired
 )

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from antiphon.dialogue import drafting, floor, hearing, speaking
+from antiphon.dialogue import acting, drafting, floor, hearing, speaking
 from antiphon.dialogue.state import Dialogue, Phase
 from antiphon.dialogue.stimuli import (
     DraftFailed,
@@ -23,10 +23,16 @@ from antiphon.dialogue.stimuli import (
     EndMassMeasured,
     InputEnded,
     InputStalled,
+    InterruptibleSet,
     ProsodyJudged,
+    ReplyBegan,
     ReplyEnded,
+    SayRequested,
     Stimulus,
     TimerFired,
+    ToolCalled,
+    ToolReturned,
+    ToolsWanted,
     TranscriptGrew,
     VoiceStarted,
     VoiceStopped,
@@ -65,32 +71,55 @@ def rule(apply: Callable[[Dialogue, Happening], Outcome], *leads_to: Phase) -> R
 
 LISTENING, HEARING, DRAFTING, SPEAKING, ENDED = Phase
 
+_AFTER_TURN = (DRAFTING, SPEAKING, LISTENING, HEARING, ENDED)  # where judging a turn can lead
+
 TRANSITIONS: dict[tuple[Phase, type[Stimulus]], Rule] = {
     (LISTENING, VoiceStarted): rule(hearing.turn_begins, HEARING),
     (LISTENING, InputEnded): rule(hearing.input_ends_in_silence, ENDED),
+    (LISTENING, ToolReturned): rule(acting.tool_returned, LISTENING),
+    (LISTENING, SayRequested): rule(hearing.say_now, SPEAKING),
+    (LISTENING, InterruptibleSet): rule(hearing.interruptible_set, LISTENING),
     (HEARING, VoiceStopped): rule(floor.caller_pauses, DRAFTING),
     (HEARING, InputStalled): rule(floor.caller_pauses, DRAFTING),
     (HEARING, InputEnded): rule(hearing.input_ends_in_speech, DRAFTING),
     (HEARING, TranscriptGrew): rule(hearing.words_grow, HEARING),
     (HEARING, TimerFired): rule(hearing.timer_fires_in_speech, HEARING, DRAFTING),
     (HEARING, ReplyEnded): rule(hearing.stopped_reply_ends, HEARING),
+    (HEARING, DraftFailed): rule(hearing.held_reply_fails, HEARING),
+    (HEARING, ToolCalled): rule(acting.tool_called, HEARING),
+    (HEARING, ToolsWanted): rule(acting.tools_wanted, HEARING),
+    (HEARING, ToolReturned): rule(acting.tool_returned, HEARING),
+    (HEARING, SayRequested): rule(hearing.say_later, HEARING),
+    (HEARING, InterruptibleSet): rule(hearing.interruptible_set, HEARING),
     (DRAFTING, VoiceStarted): rule(drafting.turn_goes_on, HEARING),
     (DRAFTING, VoiceStopped): rule(drafting.voice_stops, DRAFTING),
     (DRAFTING, InputStalled): rule(drafting.voice_stops, DRAFTING),
-    (DRAFTING, InputEnded): rule(drafting.input_ends_in_pause, DRAFTING, SPEAKING, LISTENING, ENDED),
-    (DRAFTING, DraftTranscribed): rule(drafting.words_known, DRAFTING, SPEAKING, LISTENING, HEARING, ENDED),
-    (DRAFTING, ProsodyJudged): rule(drafting.voice_judged, DRAFTING, SPEAKING, LISTENING, HEARING, ENDED),
-    (DRAFTING, EndMassMeasured): rule(drafting.mass_measured, DRAFTING, SPEAKING, LISTENING, HEARING, ENDED),
+    (DRAFTING, InputEnded): rule(drafting.input_ends_in_pause, *_AFTER_TURN),
+    (DRAFTING, DraftTranscribed): rule(drafting.words_known, *_AFTER_TURN),
+    (DRAFTING, ProsodyJudged): rule(drafting.voice_judged, *_AFTER_TURN),
+    (DRAFTING, EndMassMeasured): rule(drafting.mass_measured, *_AFTER_TURN),
     (DRAFTING, DraftVoiced): rule(drafting.draft_voiced, DRAFTING),
-    (DRAFTING, DraftFailed): rule(drafting.draft_fails, DRAFTING, LISTENING, HEARING, ENDED),
-    (DRAFTING, TimerFired): rule(drafting.timer_fires_in_pause, DRAFTING, SPEAKING, LISTENING, HEARING, ENDED),
-    (DRAFTING, ReplyEnded): rule(hearing.stopped_reply_ends, DRAFTING),
+    (DRAFTING, DraftFailed): rule(drafting.draft_fails, *_AFTER_TURN),
+    (DRAFTING, TimerFired): rule(drafting.timer_fires_in_pause, *_AFTER_TURN),
+    (DRAFTING, ReplyEnded): rule(drafting.stopped_reply_ends, *_AFTER_TURN),
+    (DRAFTING, ToolCalled): rule(acting.tool_called, DRAFTING),
+    (DRAFTING, ToolsWanted): rule(acting.tools_wanted, DRAFTING),
+    (DRAFTING, ToolReturned): rule(acting.tool_returned, DRAFTING),
+    (DRAFTING, SayRequested): rule(hearing.say_later, DRAFTING),
+    (DRAFTING, InterruptibleSet): rule(hearing.interruptible_set, DRAFTING),
     (SPEAKING, VoiceStarted): rule(speaking.voice_over_reply, SPEAKING, HEARING),
     (SPEAKING, VoiceStopped): rule(speaking.voice_over_reply_stops, SPEAKING, DRAFTING),
     (SPEAKING, InputStalled): rule(speaking.voice_over_reply_stops, SPEAKING, DRAFTING),
     (SPEAKING, InputEnded): rule(speaking.input_ends_in_reply, SPEAKING),
+    (SPEAKING, TranscriptGrew): rule(speaking.words_over_reply, SPEAKING, HEARING, DRAFTING),
     (SPEAKING, TimerFired): rule(speaking.timer_fires_in_reply, SPEAKING, HEARING),
     (SPEAKING, DraftVoiced): rule(drafting.draft_voiced, SPEAKING),
     (SPEAKING, DraftFailed): rule(speaking.reply_fails, SPEAKING, LISTENING, HEARING, DRAFTING, ENDED),
+    (SPEAKING, ReplyBegan): rule(speaking.reply_begins, SPEAKING),
     (SPEAKING, ReplyEnded): rule(speaking.reply_ends, SPEAKING, LISTENING, HEARING, DRAFTING, ENDED),
+    (SPEAKING, ToolCalled): rule(acting.tool_called, SPEAKING),
+    (SPEAKING, ToolsWanted): rule(acting.tools_wanted, SPEAKING),
+    (SPEAKING, ToolReturned): rule(acting.tool_returned, SPEAKING),
+    (SPEAKING, SayRequested): rule(hearing.say_later, SPEAKING),
+    (SPEAKING, InterruptibleSet): rule(hearing.interruptible_set, SPEAKING),
 }

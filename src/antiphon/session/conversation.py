@@ -12,35 +12,41 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
+from antiphon.act.toolbelt import Toolbelt
 from antiphon.core.clock import Clock, MonotonicClock
 from antiphon.core.errors import AntiphonError, CallerError
 from antiphon.core.stamps import Mark, Stage
 from antiphon.dialogue import commands as do
 from antiphon.dialogue import stimuli
 from antiphon.dialogue.settings import TurnSettings
-from antiphon.dialogue.state import Dialogue, Phase
+from antiphon.dialogue.state import Dialogue, Phase, ToolRule
 from antiphon.dialogue.transitions import step
 from antiphon.session import events
-from antiphon.session.draft import DraftWork, Workshop
+from antiphon.session.ahead import Ahead
+from antiphon.session.draft import Workshop
 from antiphon.session.listening import Listening
 from antiphon.session.record import TurnRecord
+from antiphon.session.replies import Owner, Replies
 from antiphon.session.timers import Timers
-from antiphon.speak.player import Player, SoundBegan
-from antiphon.speak.player import ReplyEnded as PlayerEnded
+from antiphon.session.tool_runs import ToolRuns
+from antiphon.speak.player import Player
 from antiphon.speak.playout import Playout
 from antiphon.think.chunker import ChunkerSettings
+from antiphon.think.spoken_form import SpokenFormSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from types import TracebackType
 
-    from antiphon.core.flow import AudioFrame
+    from antiphon.act.tool import Tool
+    from antiphon.core.flow import AudioFrame, Message
     from antiphon.dialogue.commands import Command
     from antiphon.dialogue.stimuli import Stimulus
     from antiphon.dialogue.turn_end import TurnEndModel
     from antiphon.session.engines import Engines
 
 MOST_EVENTS = 6000  # two minutes of unread sound; a reader that far behind is gone
+MOST_TO_SAY = 8  # texts of the owner's that wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +58,12 @@ class SessionSettings:
     vocabulary: tuple[str, ...] = ()
     turn: TurnSettings = field(default_factory=TurnSettings)
     chunker: ChunkerSettings = field(default_factory=ChunkerSettings)
+    spoken_form: SpokenFormSettings = field(default_factory=SpokenFormSettings)
     max_tokens: int = 96  # of one reply
+    tools: tuple[Tool, ...] = ()
+    greeting: str = ""  # said as soon as the conversation begins
+    interruptible: bool = True  # what replies are, the greeting among them
+    starts_thinking: bool = False  # the language model's replies begin inside a thought
 
 
 class Session:
@@ -77,21 +88,29 @@ class Session:
         self._watch = watch
         self._on_open = on_open  # may refuse
         self._on_close = on_close  # once, if it was opened
-        self._state = Dialogue(settings=settings.turn, turn_end=settings.turn_end, instructions=settings.instructions)
+        belt = Toolbelt(settings.tools)
+        self._state = Dialogue(
+            settings=settings.turn,
+            turn_end=settings.turn_end,
+            instructions=settings.instructions,
+            tools=tuple(
+                ToolRule(name=tool.spec.name, in_draft=not tool.side_effects, preamble=tool.preamble)
+                for tool in settings.tools
+            ),
+            interruptible=settings.interruptible,
+        )
         self._events: deque[events.Event] = deque()
         self._news = asyncio.Event()
         self._ended = False
         self._hung_up = False
         self._entered = False
         self._tasks: asyncio.TaskGroup = asyncio.TaskGroup()
-        self._work: dict[int, list[asyncio.Task[None]]] = {}  # by draft
-        self._hop: asyncio.Task[None] | None = None
-        self._prefill: asyncio.Task[None] | None = None
         self._playing: asyncio.Task[None] | None = None
         self._timers = Timers(self._clock, self._happens, self._fail)
-        self._drafts: dict[int, DraftWork] = {}
+        self._begun: tuple[int, int] = (0, 0)  # the turn that is listened to, and where it begins
+        self._open_turn = 0  # that the owner knows of
         self._confirmed_turn = 0
-        self._records: dict[int, TurnRecord] = {}  # of the turn that is being heard
+        self._heard = TurnRecord(0, self._clock)  # of the turn that is listened to
         self._recognition = engines.recognizer.open(settings.vocabulary)
         self._thinking = engines.language_model.open()
         self._listening = Listening(
@@ -105,20 +124,26 @@ class Session:
         self._player = Player(
             Playout(rate_hz=engines.synthesizer.rate_hz),
             clock=self._clock,
-            sink=self._sounds,
-            listener=self._played,
+            sink=lambda frame: self._replies.sounds(frame),  # noqa: PLW0108 - they are made below
+            listener=lambda event: self._replies.played(event),  # noqa: PLW0108
         )
-        self._shop = Workshop(
+        self._tools = ToolRuns(belt, clock=self._clock, start=self._start, tell=self._happens, emit=self._emit)
+        shop = Workshop(
             engines=engines,
             recognition=self._recognition,
             thinking=self._thinking,
             player=self._player,
             clock=self._clock,
             chunker=settings.chunker,
+            spoken_form=settings.spoken_form,
+            starts_thinking=settings.starts_thinking,
             max_tokens=settings.max_tokens,
+            tools=belt.specs,
             tell=self._happens,
             report=self._report,
         )
+        self._ahead = Ahead(shop, start=self._start, where_it_ended=lambda: self._listening.where_it_ended()[0])
+        self._replies = Replies(shop, self._tools, Owner(start=self._start, emit=self._emit))
 
     # For the owner.
 
@@ -129,6 +154,8 @@ class Session:
         self._entered = True
         await self._tasks.__aenter__()
         self._playing = self._start(self._player.run())
+        if self._settings.greeting.strip():
+            self.say(self._settings.greeting, interruptible=self._settings.interruptible)
         return self
 
     async def __aexit__(
@@ -161,6 +188,25 @@ class Session:
         self._hung_up = True
         self._listening.end()
 
+    def say(self, text: str, *, interruptible: bool = True) -> None:
+        """Have this said as soon as nobody speaks: now, or when the caller or the present reply has ended.
+
+        Raises:
+            CallerError: there is nothing to say, or too much waits already.
+        """
+        if not any(map(str.isalnum, text)):
+            raise CallerError("the text to say holds no letter or digit", hint="give it some words")
+        if len(self._state.to_say) >= MOST_TO_SAY:
+            raise CallerError(f"{MOST_TO_SAY} texts wait to be said already", hint="wait until one has been")
+        if not self._ended:
+            now_ns = self._clock.now_ns()
+            self._happens(stimuli.SayRequested(at_ns=now_ns, text=text, interruptible=interruptible))
+
+    def let_interrupt(self, interruptible: bool) -> None:
+        """Let the caller interrupt the present reply and later ones, or not: what they say is then answered after."""
+        if not self._ended:
+            self._happens(stimuli.InterruptibleSet(at_ns=self._clock.now_ns(), interruptible=interruptible))
+
     def __aiter__(self) -> Self:
         return self
 
@@ -174,12 +220,17 @@ class Session:
 
     @property
     def history(self) -> tuple[tuple[str, str], ...]:
-        """Who said what so far: (role, text), ours as far as it was heard."""
-        return tuple((message.role, message.text) for message in self._state.history)
+        """Who said what so far: (role, text), ours as far as it was heard.
+
+        A tool's call is the assistant's and reads `name(arguments)`; what came of it is the tool's.
+        """
+        return tuple((message.role, _in_words(message)) for message in self._state.history)
 
     # From stimuli to commands.
 
     def _happens(self, stimulus: Stimulus) -> None:
+        if self._ended:  # a tool that was not to be broken off may come back later
+            return
         self._state, commands = step(self._state, stimulus)
         if self._watch is not None:
             self._watch(stimulus, commands)
@@ -194,36 +245,44 @@ class Session:
             case do.Listen(turn=turn, from_samples=start):
                 start = min(start, self._listening.where_it_ended()[0])
                 self._recognition.begin(start)
-                self._records = {turn: TurnRecord(turn, self._clock)}
-                self._emit(events.TurnStarted(turn=turn, at_ns=now_ns, start_samples=start))
+                self._tools.new_turn()
+                self._begun = turn, start
+                self._heard = TurnRecord(turn, self._clock)
+                self._ahead.listen(self._heard)
+            case do.OpenTurn(turn=turn):
+                self._open(turn, now_ns)
             case do.Transcribe(turn=turn):
-                if self._hop is None or self._hop.done():
-                    self._hop = self._start(self._look_at_words(turn))
+                self._ahead.look(turn)
             case do.Prefill(messages=messages):
-                if self._prefill is None or self._prefill.done():
-                    self._prefill = self._start(self._read_ahead(messages))
+                self._ahead.read(messages)
             case do.StartDraft():
                 self._start_draft(command, now_ns)
             case do.JudgeVoice(draft=number):
-                self._work[number].append(self._start(self._drafts[number].judge_voice(self._listening.last_seconds())))
-            case do.WriteReply(draft=number, messages=messages):
-                self._work[number].append(self._start(self._drafts[number].write(messages)))
+                self._replies.judge_voice(number, self._listening.last_seconds())
+            case do.WriteReply(draft=number, messages=messages, may_use_tools=may_use_tools):
+                self._replies.write(number, messages, may_use_tools=may_use_tools)
+            case do.SayText(draft=number, text=text, is_whole=is_whole):
+                self._replies.say(number, text, is_whole=is_whole, turn=self._confirmed_turn)
+            case do.RunTool(draft=number, call=call):
+                self._replies.run_tool(number, call)
             case do.DropDraft(draft=number):
-                self._drop(number)
+                self._replies.drop(number)
             case do.ConfirmTurn():
                 self._confirm(command, now_ns)
             case do.AbandonTurn(turn=turn):
                 self._recognition.end()
-                self._emit(events.TurnAbandoned(turn=turn, at_ns=now_ns))
+                if turn == self._open_turn:
+                    self._emit(events.TurnAbandoned(turn=turn, at_ns=now_ns))
             case do.PlayDraft(draft=number):
-                draft = self._drafts[number]
-                draft.record.turn = self._confirmed_turn  # noise may have brought the answer to an earlier turn
-                draft.record.mark(Mark.CONFIRMED, now_ns)
-                draft.confirmed.set()
+                self._replies.play(number, self._confirmed_turn, now_ns)
             case do.StopReply(draft=number):
-                self._cancel(number)
-                played = self._player.stop(number)
-                self._reply_ends(number, played.chars if played else 0, interrupted=True)
+                self._replies.stop(number)
+            case do.DuckReply(draft=number, soft=soft):
+                self._replies.duck(number, now_ns, soft=soft)
+            case do.PauseReply(draft=number):
+                self._replies.pause(number, now_ns)
+            case do.ResumeReply(draft=number):
+                self._replies.resume(number, now_ns)
             case do.SetTimer():
                 self._timers.set(command)
             case do.CancelTimer(timer=timer):
@@ -232,23 +291,28 @@ class Session:
                 self._emit(events.SessionEnded(at_ns=now_ns))
                 self._close()
 
+    def _open(self, turn: int, now_ns: int) -> None:
+        if turn == self._open_turn:
+            return
+        self._open_turn = turn
+        begun, start_samples = self._begun
+        assert begun == turn, f"turn {turn} is opened while turn {begun} is listened to"
+        self._emit(events.TurnStarted(turn=turn, at_ns=now_ns, start_samples=start_samples))
+
     def _start_draft(self, command: do.StartDraft, now_ns: int) -> None:
-        if self._hop is not None:
-            self._hop.cancel()  # it stops at the next border; the final pass waits no longer than that
+        self._ahead.stop_looking()
         draft = self._state.draft
         assert draft is not None
-        record = TurnRecord(command.turn, self._clock).joined(self._records[command.turn])
+        record = TurnRecord(command.turn, self._clock).joined(self._heard)
         record.mark(Mark.SPEECH_ENDED, draft.ended_ns)
         record.mark(Mark.PAUSE_NOTICED, now_ns)
         record.add(Stage.VAD, draft.ended_ns, now_ns, model=self._engines.voice_detector.name)
-        work = DraftWork(command.draft, self._shop, record)
-        self._drafts[command.draft] = work
-        self._work[command.draft] = [self._start(work.hear(self._listening.where_it_ended()[0]))]
+        self._replies.hear(command.draft, record, self._listening.where_it_ended()[0])
 
     def _confirm(self, command: do.ConfirmTurn, now_ns: int) -> None:
         self._confirmed_turn = command.turn
         self._recognition.end()
-        record = self._drafts[command.draft].record
+        record = self._replies.record(command.draft)
         record.mark(Mark.CONFIRMED, now_ns)
         ended_ns = record.timeline().marks[Mark.SPEECH_ENDED]
         self._emit(
@@ -265,87 +329,17 @@ class Session:
         if self._state.phase is not Phase.SPEAKING:  # the draft had failed: there will be no reply
             self._emit(events.TurnMeasured(timeline=record.timeline()))
 
-    def _drop(self, number: int) -> None:
-        self._cancel(number)
-        self._drafts.pop(number, None)
-
-    def _cancel(self, number: int) -> None:
-        for task in self._work.pop(number, []):
-            task.cancel()
-
-    async def _look_at_words(self, turn: int) -> None:
-        until_samples, _ = self._listening.where_it_ended()
-        record = self._records[turn]
-        try:
-            with record.span(Stage.RECOGNISE, self._engines.recognizer.name):
-                transcript = await self._recognition.transcribe(until_samples, final=False)
-        except AntiphonError as error:
-            self._report(Stage.RECOGNISE, error)
-            return
-        self._happens(stimuli.TranscriptGrew(at_ns=self._clock.now_ns(), turn=turn, transcript=transcript))
-
-    async def _read_ahead(self, messages: tuple[object, ...]) -> None:
-        record = self._records.get(self._state.turn)
-        start_ns = self._clock.now_ns()
-        try:
-            await self._thinking.prefill(messages)  # type: ignore[arg-type]
-        except AntiphonError as error:
-            self._report(Stage.PREFILL, error)
-        if record is not None:
-            record.add(Stage.PREFILL, start_ns, self._clock.now_ns(), model=self._engines.language_model.name)
-
     def _start(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         return self._tasks.create_task(work)
-
-    # From the player.
-
-    def _sounds(self, frame: AudioFrame) -> None:
-        played = self._player.played()
-        draft = self._drafts[played.generation]
-        self._emit(events.ReplyAudio(turn=draft.record.turn, frame=frame))
-        self._tell_text(draft, played.chars)
-
-    def _played(self, event: SoundBegan | PlayerEnded) -> None:
-        match event:
-            case SoundBegan(generation=number, at_ns=at_ns):
-                record = self._drafts[number].record
-                record.mark(Mark.FIRST_SOUND, at_ns)
-                self._emit(events.ReplyStarted(turn=record.turn, at_ns=at_ns))
-                self._emit(events.TurnMeasured(timeline=record.timeline()))
-            case PlayerEnded(played=played):
-                number = played.generation
-                self._reply_ends(number, played.chars, interrupted=False)
-
-    def _reply_ends(self, number: int, chars: int, *, interrupted: bool) -> None:
-        self._cancel(number)
-        draft = self._drafts[number]
-        self._tell_text(draft, chars)
-        del self._drafts[number]
-        heard = draft.said(0, chars)
-        now_ns = self._clock.now_ns()
-        turn, timeline = draft.record.turn, draft.record.timeline()
-        if Mark.FIRST_SOUND not in timeline.marks:
-            self._emit(events.TurnMeasured(timeline=timeline))
-        self._emit(events.ReplyFinished(turn=turn, at_ns=now_ns, heard=heard.strip(), interrupted=interrupted))
-        self._happens(stimuli.ReplyEnded(at_ns=now_ns, draft=number, heard=heard))
-
-    def _tell_text(self, draft: DraftWork, chars: int) -> None:
-        text = draft.said(draft.told_chars, chars)
-        draft.told_chars = max(draft.told_chars, chars)
-        if text:
-            self._emit(events.ReplyText(turn=draft.record.turn, text=text))
 
     # Events.
 
     def _tell(self, stimulus: Stimulus) -> None:
         match stimulus:
-            case stimuli.TranscriptGrew(turn=turn, transcript=transcript, at_ns=at_ns) if turn == self._state.turn:
+            case stimuli.TranscriptGrew(turn=turn, transcript=transcript, at_ns=at_ns) if turn == self._open_turn:
                 self._emit(events.WordsHeard(turn=turn, at_ns=at_ns, transcript=transcript))
-            case stimuli.DraftFailed(draft=number) if number in self._drafts:
-                draft = self._drafts[number]
-                if draft.confirmed.is_set():
-                    self._emit(events.TurnMeasured(timeline=draft.record.timeline()))
-                    self._drop(number)
+            case stimuli.DraftFailed(draft=number):
+                self._replies.fail(number)
 
     def _report(self, stage: Stage, error: AntiphonError) -> None:
         self._emit(events.StageFailed(stage=stage, error=error))
@@ -374,11 +368,8 @@ class Session:
         self._ended = True
         self._timers.close()
         self._listening.close()
-        for number in tuple(self._work):
-            self._cancel(number)
-        for task in (self._hop, self._prefill):
-            if task is not None:
-                task.cancel()
+        self._replies.close()
+        self._ahead.close()
         if self._playing is not None:
             self._playing.cancel()
         self._recognition.close()
@@ -386,3 +377,9 @@ class Session:
         if self._entered:
             self._on_close()
         self._news.set()
+
+
+def _in_words(message: Message) -> str:
+    if message.role == "assistant" and message.call:
+        return f"{message.call.name}({message.call.arguments})"
+    return message.text

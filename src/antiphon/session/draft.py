@@ -1,26 +1,39 @@
 """The work on one reply, from the caller's pause to its last sound: transcribe, judge, write, voice.
 
-Until `confirmed` is set nothing of it is heard: the first chunk is voiced and held. What becomes known goes to the
-dialogue as stimuli, through `tell`; what fails is told, never raised.
+Until `confirmed` is set nothing of it is heard: the first chunk is voiced and held. Between `hold` and `go_on` no
+further work is done. What becomes known goes to the dialogue as stimuli, through `tell`; what fails is told, never
+raised.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from antiphon.core.errors import AntiphonError
+from antiphon.core.flow import ToolCall
 from antiphon.core.stamps import Mark, Stage
-from antiphon.dialogue.stimuli import DraftFailed, DraftTranscribed, DraftVoiced, EndMassMeasured, ProsodyJudged
+from antiphon.dialogue.stimuli import (
+    DraftFailed,
+    DraftTranscribed,
+    DraftVoiced,
+    EndMassMeasured,
+    ProsodyJudged,
+    ToolCalled,
+    ToolsWanted,
+)
+from antiphon.session.reply_text import ReplyText
 from antiphon.think.chunker import Chunker
+from antiphon.think.reasoning import ReasoningFilter
+from antiphon.think.spoken_form import SpokenForm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from antiphon.core.clock import Clock
-    from antiphon.core.flow import Message, Pcm, TextChunk
+    from antiphon.core.flow import Message, Pcm, TextChunk, ToolSpec
     from antiphon.dialogue.stimuli import Stimulus
     from antiphon.hear.recognizer import Recognition
     from antiphon.session.engines import Engines
@@ -28,6 +41,7 @@ if TYPE_CHECKING:
     from antiphon.speak.player import Player
     from antiphon.think.chunker import ChunkerSettings
     from antiphon.think.language_model import Thinking
+    from antiphon.think.spoken_form import SpokenFormSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +54,34 @@ class Workshop:
     player: Player
     clock: Clock
     chunker: ChunkerSettings
+    spoken_form: SpokenFormSettings
+    starts_thinking: bool  # the language model's replies begin inside a thought
     max_tokens: int
+    tools: tuple[ToolSpec, ...]
     tell: Callable[[Stimulus], None]
     report: Callable[[Stage, AntiphonError], None]
+
+
+@dataclass(slots=True)
+class _Pass:
+    """One pass of writing: from text as the model streams it to chunks."""
+
+    reasoning: ReasoningFilter
+    spoken: SpokenForm
+    chunker: Chunker
+    start_said: int  # of the reply, before this pass
+    start_index: int
+    calls: list[ToolCall] = field(default_factory=list)
+    written: str = ""
+
+    def placed(self, chunk: TextChunk, *, is_last: bool) -> TextChunk:
+        """A chunk of this pass as a chunk of the reply."""
+        return replace(
+            chunk,
+            index=chunk.index + self.start_index,
+            start_chars=chunk.start_chars + self.start_said,
+            is_last=is_last,
+        )
 
 
 class DraftWork:
@@ -52,12 +91,23 @@ class DraftWork:
         self.number = number
         self.record = record
         self.confirmed = asyncio.Event()
-        self.text = ""  # all that the model wrote so far
-        self.told_chars = 0  # how much of it was told to the owner
-        self._left_out: list[tuple[int, int]] = []  # chars that could not be voiced
+        self.text = ReplyText()
+        self.told_chars = 0  # how much of what is said was told to the owner
         self._shop = shop
+        self._going = asyncio.Event()
+        self._going.set()
+        self._passes = 0
+        self._chunks = 0
         self._voiced = False
         self._writing_since_ns = 0
+
+    def hold(self) -> None:
+        """Do no further work, for the time being."""
+        self._going.clear()
+
+    def go_on(self) -> None:
+        """Work on."""
+        self._going.set()
 
     async def hear(self, until_samples: int) -> None:
         """Find the words that the pause ends."""
@@ -85,55 +135,107 @@ class DraftWork:
             return
         shop.tell(ProsodyJudged(at_ns=shop.clock.now_ns(), draft=self.number, probability=probability))
 
-    async def write(self, messages: Sequence[Message]) -> None:
-        """Ask the model whether the words end a sentence, then write and voice the reply."""
+    async def write(self, messages: Sequence[Message], *, may_use_tools: bool) -> None:
+        """Ask the model whether the words end a sentence, then write and voice the reply, or as far as to a tool."""
         shop = self._shop
+        tools = shop.tools if may_use_tools else ()
+        is_asking = False
         try:
-            await self._measure_end(messages)
-            await self._write(messages)
+            if not self._passes:
+                await self._measure_end(messages, tools)
+            is_asking = await self._write(messages, tools)
         except AntiphonError as error:
             if not self._voiced:
                 self._fail(Stage.THINK, error)
                 return
             shop.report(Stage.THINK, error)  # half a reply was made, and half a reply is said
-        if self._voiced:
+        if is_asking:
+            shop.tell(ToolsWanted(at_ns=shop.clock.now_ns(), draft=self.number))
+        elif self._voiced:
             shop.player.finish(self.number)
         else:
             shop.tell(DraftFailed(at_ns=shop.clock.now_ns(), draft=self.number))
 
-    async def _measure_end(self, messages: Sequence[Message]) -> None:
+    async def say(self, text: str, *, is_whole: bool) -> None:
+        """Voice a text that no model wrote, as the whole reply or as one more pass of it."""
+        work = self._begin(is_pass=is_whole)
+        await self._take(work, text)
+        await self._finish(work, is_last=is_whole)
+        if is_whole and self._voiced:
+            self._shop.player.finish(self.number)
+        elif is_whole:
+            self._shop.tell(DraftFailed(at_ns=self._shop.clock.now_ns(), draft=self.number))
+
+    async def _measure_end(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> None:
         shop = self._shop
         try:
             with self.record.span(Stage.JUDGE, shop.engines.language_model.name):
-                mass = await shop.thinking.sentence_end_mass(messages)
+                mass = await shop.thinking.sentence_end_mass(messages, tools=tools)
         except AntiphonError as error:  # the other evidence decides, and a reply may still come
             shop.report(Stage.JUDGE, error)
             return
         if mass is not None:
             shop.tell(EndMassMeasured(at_ns=shop.clock.now_ns(), draft=self.number, mass=mass))
 
-    async def _write(self, messages: Sequence[Message]) -> None:
+    async def _write(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> bool:
+        """Write one pass; True if the model asks for tools."""
         shop = self._shop
-        chunker = Chunker(shop.chunker)
+        work = self._begin(is_pass=True)
         self._writing_since_ns = shop.clock.now_ns()
-        async with aclosing(shop.thinking.write(messages, max_tokens=shop.max_tokens)) as pieces:
+        async with aclosing(shop.thinking.write(messages, max_tokens=shop.max_tokens, tools=tools)) as pieces:
             async for piece in pieces:
-                assert isinstance(piece, str)
                 self.record.mark(Mark.FIRST_TOKEN)
-                self.text += piece
-                for chunk in chunker.feed(piece):
-                    await self._voice(chunk)
-        for chunk in chunker.finish():
-            await self._voice(chunk)
+                if isinstance(piece, ToolCall):
+                    self._call(work, piece)
+                elif not work.calls:  # text behind a call belongs to what comes after its result
+                    await self._take(work, work.reasoning.feed(piece))
+        if not work.calls:
+            await self._take(work, work.reasoning.finish())
+        await self._finish(work, is_last=not work.calls)
+        return bool(work.calls)
+
+    def _call(self, work: _Pass, call: ToolCall) -> None:
+        said = "" if work.calls else work.written
+        work.calls.append(call)
+        self._shop.tell(ToolCalled(at_ns=self._shop.clock.now_ns(), draft=self.number, call=call, said=said))
+
+    def _begin(self, *, is_pass: bool) -> _Pass:
+        shop = self._shop
+        if self._passes or not is_pass:
+            self.text.begin(is_pass=is_pass)
+        self._passes += is_pass
+        return _Pass(
+            reasoning=ReasoningFilter(starts_inside=shop.starts_thinking),
+            spoken=SpokenForm(shop.spoken_form),
+            chunker=Chunker(shop.chunker),
+            start_said=self.text.said_chars,
+            start_index=self._chunks,
+        )
+
+    async def _take(self, work: _Pass, written: str) -> None:
+        self.text.write(written)
+        work.written += written
+        said = self.text.say(work.spoken.feed(written))
+        for chunk in work.chunker.feed(said):
+            await self._voice(work.placed(chunk, is_last=False))
+
+    async def _finish(self, work: _Pass, *, is_last: bool) -> None:
+        said = self.text.say(work.spoken.finish())
+        chunks = [*work.chunker.feed(said), *work.chunker.finish()]
+        for chunk in chunks:
+            await self._voice(work.placed(chunk, is_last=is_last and chunk is chunks[-1]))
 
     async def _voice(self, chunk: TextChunk) -> None:
         """Synthesise one chunk; one that fails is left out, the rest of the reply is still said."""
+        await self._going.wait()
         shop = self._shop
         start_ns = shop.clock.now_ns()
         said_chars = chunk.start_chars
+        self._chunks += 1
         if chunk.index == 0:  # the model writes on while this is voiced; only the way to here can make a reply late
             self.record.mark(Mark.CHUNK_READY, start_ns)
-            self.record.add(Stage.THINK, self._writing_since_ns, start_ns, model=shop.engines.language_model.name)
+            if self._writing_since_ns:
+                self.record.add(Stage.THINK, self._writing_since_ns, start_ns, model=shop.engines.language_model.name)
         try:
             async with aclosing(shop.engines.synthesizer.speak(chunk)) as pieces:
                 async for piece in pieces:
@@ -148,16 +250,8 @@ class DraftWork:
                     said_chars = piece.chunk.end_chars
                     start_ns = shop.clock.now_ns()
         except AntiphonError as error:
-            self._left_out.append((said_chars, chunk.end_chars))
+            self.text.leave_out(said_chars, chunk.end_chars)
             shop.report(Stage.SPEAK, error)
-
-    def said(self, start_chars: int, end_chars: int) -> str:
-        """That part of the text, without what could not be voiced."""
-        kept, at = "", start_chars
-        for gap_start, gap_end in self._left_out:
-            kept += self.text[at : max(at, min(gap_start, end_chars))]
-            at = max(at, min(gap_end, end_chars))
-        return kept + self.text[at:end_chars]
 
     def _fail(self, stage: Stage, error: AntiphonError) -> None:
         self._shop.report(stage, error)

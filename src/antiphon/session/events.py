@@ -1,6 +1,8 @@
 """What a conversation tells its owner, in the order it happens.
 
 A draft that is dropped leaves no trace here. Sound comes as `ReplyAudio` at the moment it is to be heard.
+`reply` numbers replies: a turn that was answered too early has several, a text that the owner had said has one too and
+the number of the turn before it.
 Units: `at_ns` is ns of the session's monotonic clock.
 """
 
@@ -60,6 +62,7 @@ class ReplyStarted:
     """The first audible sample of the reply leaves now."""
 
     turn: int
+    reply: int
     at_ns: int
 
 
@@ -68,6 +71,7 @@ class ReplyText:
     """More of the reply's text, as its sound is about to be heard."""
 
     turn: int
+    reply: int
     text: str
 
 
@@ -76,6 +80,7 @@ class ReplyAudio:
     """The reply's next sound; `frame.captured_ns` is when its first sample is to be heard."""
 
     turn: int
+    reply: int
     frame: AudioFrame
 
 
@@ -84,9 +89,45 @@ class ReplyFinished:
     """The reply sounds no more."""
 
     turn: int
+    reply: int
     at_ns: int
     heard: str  # the part of its text that was heard
     interrupted: bool
+    retracted: bool = False  # interrupted before a whole word was heard: as if it had never been
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyDucked:
+    """The reply sounds softer because of a voice over it, or as before."""
+
+    turn: int
+    reply: int
+    at_ns: int
+    soft: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyPaused:
+    """The reply fell silent until it is known whether the voice over it says something, or goes on."""
+
+    turn: int
+    reply: int
+    at_ns: int
+    resumed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolUsed:
+    """A tool was used for a reply, and this came of it."""
+
+    turn: int
+    reply: int
+    name: str
+    arguments: str  # JSON, as the model wrote it
+    output: str
+    failed: bool
+    started_ns: int
+    at_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +160,10 @@ Event: TypeAlias = (
     | ReplyStarted
     | ReplyText
     | ReplyAudio
+    | ReplyDucked
+    | ReplyPaused
     | ReplyFinished
+    | ToolUsed
     | TurnMeasured
     | StageFailed
     | SessionEnded

@@ -102,6 +102,20 @@ class Player:
         self._wake()
         return played
 
+    def duck(self, generation: int, *, soft: bool) -> None:
+        """As `Playout.duck`."""
+        self._playout.duck(generation, soft=soft)
+
+    def pause(self, generation: int) -> None:
+        """As `Playout.pause`, now."""
+        self._playout.pause(generation, self._clock.now_ns())
+        self._wake()
+
+    def resume(self, generation: int) -> None:
+        """As `Playout.resume`, now."""
+        self._playout.resume(generation, self._clock.now_ns())
+        self._wake()
+
     def played(self) -> Played:
         """What has left so far of the latest reply."""
         return self._playout.played(self._clock.now_ns())

@@ -43,8 +43,10 @@ class PlayoutSettings:
     frame_ms: int = 20  # what telephony, WebRTC and Opus use
     # As much as is worth losing when the caller cuts in; a voice that is faster than speech refills it in time.
     longest_queue_ms: int = 5000
+    ducked: float = 0.25  # of its loudness, 12 dB less: still there, plainly not in the way
 
     def __post_init__(self) -> None:
+        check_range("ducked", self.ducked, 0, 1)
         check_range("frame_ms", self.frame_ms, 5, 200)
         check_range("longest_queue_ms", self.longest_queue_ms, 100, 600_000)
 
@@ -76,6 +78,7 @@ class Playout:
         self.rate_hz = rate_hz
         self._frame_samples = rate_hz * settings.frame_ms // 1000
         self._longest_samples = ns_to_samples(settings.longest_queue_ms * MILLISECOND_NS, rate_hz)
+        self._ducked = settings.ducked
         self._reply = _Reply(-1, rate_hz, self._frame_samples)
         self._stale_up_to = -1  # the newest generation that was stopped
         self._pos_samples = 0  # handed out so far, the zeros that filled frames up included
@@ -129,6 +132,22 @@ class Playout:
             self._reply.stop(now_ns)
         return self._reply.played(now_ns)
 
+    def duck(self, generation: int, *, soft: bool) -> None:
+        """Let this reply sound softer from its next frame on, or as loud as it is."""
+        if self.is_current(generation):
+            self._reply.loudness = self._ducked if soft else 1.0
+
+    def pause(self, generation: int, now_ns: int) -> None:
+        """Let this reply fall silent with its next frame, begun or not; it keeps what it has and may go on."""
+        if not self.is_stale(generation):
+            self._turn_to(generation)
+            self._reply.pause(now_ns)
+
+    def resume(self, generation: int, now_ns: int) -> None:
+        """Go on where `pause` left off."""
+        if self.is_current(generation):
+            self._reply.resume(now_ns)
+
     def take(self, now_ns: int) -> AudioFrame | None:
         """The next frame if it is due; ask again until there is none, several are due if nobody asked for a while.
 
@@ -180,6 +199,9 @@ class _Reply:
         self._first_audible: int | None = None  # position of the first audible sample
         self._finished_ns: int | None = None
         self._stopped: Played | None = None
+        self._paused = False
+        self.loudness = 1.0  # that the next frame ends with
+        self._was_loud = 1.0  # that the last frame ended with
         self._gaps = 0
         self._gap_ns = 0
 
@@ -190,7 +212,7 @@ class _Reply:
     @property
     def ended_ns(self) -> int | None:
         """When the last sample has left, once that is certain."""
-        if self._finished_ns is None or self.queued_samples:
+        if self._finished_ns is None or self.queued_samples or self._paused:
             return None
         return self._voice_end_ns if self._last else self._finished_ns
 
@@ -202,11 +224,33 @@ class _Reply:
                 self._first_audible = self._pushed_samples + first
         self._placed.append(_Placed(piece, self._pushed_samples))
         self._pushed_samples += len(piece.pcm)
+        if self.due_ns is None and self.queued_samples and not self._paused:
+            self._begin(now_ns)
+
+    def _begin(self, now_ns: int) -> None:
+        """A schedule begins: in time, where the old one would have gone on; too late, now."""
+        self._start_ns = now_ns if self.free_ns is None else max(now_ns, self.free_ns)
+        self._frames = 0
+        self.due_ns = self._start_ns
+
+    def pause(self, now_ns: int) -> None:
+        self._paused = True
+        self.loudness = 0.0
+        if self._last is None or not self._sounds(now_ns):
+            self.due_ns = None  # there is nothing to fade out
+
+    def resume(self, now_ns: int) -> None:
+        if not self._paused:
+            return
+        self._paused = False
+        self.loudness = 1.0
         if self.due_ns is None and self.queued_samples:
-            # In time, this is where the old schedule would have gone on; too late, it is now.
-            self._start_ns = now_ns if self.free_ns is None else max(now_ns, self.free_ns)
-            self._frames = 0
-            self.due_ns = self._start_ns
+            self._begin(now_ns)
+            if self._last:
+                self._voice_end_ns = self._start_ns  # the silence was wanted and is no gap
+
+    def _sounds(self, now_ns: int) -> bool:
+        return self._voice_end_ns > now_ns
 
     def finish(self, now_ns: int) -> None:
         if self._finished_ns is None:
@@ -232,7 +276,12 @@ class _Reply:
             filled += len(part)
             if filled == self._frame_samples:
                 break
+        if (self._was_loud, self.loudness) != (1.0, 1.0):
+            pcm *= np.linspace(self._was_loud, self.loudness, len(pcm), dtype=np.float32)
+            self._was_loud = self.loudness
         self._account(due_ns, filled)
+        if self._paused:
+            self.due_ns = None
         return pcm
 
     def _account(self, due_ns: int, filled: int) -> None:
