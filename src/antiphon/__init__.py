@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from antiphon.act.tool import Tool, tool
     from antiphon.agent import Agent
     from antiphon.core.errors import AntiphonError, CallerError, EngineError, MachineError, PeerError
     from antiphon.core.flow import AudioFrame, Transcript
@@ -27,7 +28,9 @@ _WHERE = {
     "PeerError": "antiphon.core.errors",
     "Runtime": "antiphon.runtime",
     "Session": "antiphon.session",
+    "Tool": "antiphon.act.tool",
     "Transcript": "antiphon.core.flow",
+    "tool": "antiphon.act.tool",
 }
 
 __all__ = [
@@ -40,7 +43,9 @@ __all__ = [
     "PeerError",
     "Runtime",
     "Session",
+    "Tool",
     "Transcript",
+    "tool",
 ]
 
 

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from antiphon.act.toolbelt import Toolbelt
 from antiphon.config import Config, load
 from antiphon.core.errors import CallerError, check_range
 from antiphon.runtime import Runtime
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+    from antiphon.act.tool import Tool
     from antiphon.core.clock import Clock
     from antiphon.dialogue.commands import Command
     from antiphon.dialogue.stimuli import Stimulus
@@ -39,20 +41,25 @@ class Agent:
     """
 
     instructions: str = INSTRUCTIONS
-    voice: str = ""  # a voice of the catalogue, such as "heart" or "hibari-emma"; empty: as configured
-    llm: str = ""  # a language model of the catalogue or the path of a GGUF file; empty: as configured
+    voice: str = ""  # one of `antiphon voices list`, such as "heart" or "piper:/path/voice.onnx"; empty: as configured
+    llm: str = (
+        ""  # one of the catalogue, a GGUF file's path, or an OpenAI-compatible server's address; empty: as configured
+    )
     vocabulary: tuple[str, ...] = ()  # words and phrases that callers are likely to use
     max_tokens: int = 96  # of one reply
+    tools: tuple[Tool, ...] = ()  # what it can do besides talk; `@tool` makes one of a function
+    greeting: str = ""  # said as soon as a conversation begins
+    interruptible: bool = True  # whether callers can talk over its replies, the greeting among them
 
     def __post_init__(self) -> None:
         check_range("max_tokens", self.max_tokens, 1, 4096)
+        Toolbelt(self.tools)  # refuses what is none, and two of one name
 
     def configured(self, config: Config) -> Config:
         """`config` with this agent's own choices of models."""
         models = config.models
         if self.voice:
-            name = self.voice if self.voice.startswith("hibari-") else f"hibari-{self.voice}"
-            models = replace(models, voice=name)
+            models = replace(models, voice=self.voice)
         if self.llm:
             models = replace(models, language_model=self.llm)
         return replace(config, models=models)
@@ -73,7 +80,12 @@ class Agent:
             vocabulary=self.vocabulary,
             turn=config.turn,
             chunker=config.chunker,
+            spoken_form=config.spoken_form,
             max_tokens=self.max_tokens,
+            tools=self.tools,
+            greeting=self.greeting,
+            interruptible=self.interruptible,
+            starts_thinking=config.models.starts_thinking,
         )
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""What makes replies fast, by name, and the setting that turns each off: so that its worth can be measured.
+"""What makes replies fast and turns right, by name, and the setting that turns each off: so that its worth shows.
 
 `--without NAME[,NAME]` on the command line and in bench/ applies these; docs/latency.md has a figure for each.
 """
@@ -34,6 +34,14 @@ MECHANISMS = {
     "small-first-chunk": Mechanism(
         does="the first chunk is a few words, not a sentence", off="chunker.small_first=false"
     ),
+    "overlap-judging": Mechanism(
+        does="what is said over a reply decides whether it stops, not how long alone", off="turn.judge_overlap=false"
+    ),
+    "ducking": Mechanism(does="a voice over the reply softens it for a moment", off="turn.duck_ms=0"),
+    "retraction": Mechanism(
+        does="a reply that has said nothing yet gives way at once to a caller who goes on", off="turn.retract_ms=0"
+    ),
+    "spoken-form": Mechanism(does="markup is left out and figures are read out", off="spoken_form.enabled=false"),
 }
 
 

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from tests.speak.doubles import ToneVoice
+from tests.speak.piper_voice import piper_voice, reason_to_skip
 
 from antiphon.audio.level import audible_span
 from antiphon.core.errors import EngineError
 from antiphon.core.flow import TextChunk
 from antiphon.scheduling.lanes import ThreadLane
 from antiphon.speak.hibari import HibariVoice
+from antiphon.speak.piper import PiperVoice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from antiphon.core.flow import SpeechPiece
     from antiphon.speak.synthesizer import Synthesizer
 
-UNSPEAKABLE = "9" * 400  # hibari has no name for a number this long
+UNSPEAKABLE = "9" * 400  # hibari has no name for a number this long, and espeak-ng would leave out its end
 TEXTS = (
     "Sure.",
     " Okay, a small latte",
@@ -40,12 +42,28 @@ def hibari() -> Iterator[HibariVoice]:
     lane.close()
 
 
+@pytest.fixture(scope="module")
+def piper() -> Iterator[PiperVoice]:
+    path = piper_voice()
+    if reason_to_skip() or path is None:
+        pytest.skip(reason_to_skip())
+    lane = ThreadLane("test-piper")
+    voice = PiperVoice.load(path, lane=lane)
+    yield voice
+    voice.close()
+    lane.close()
+
+
 @pytest.fixture(
-    params=[pytest.param("double", marks=pytest.mark.unit), pytest.param("hibari", marks=pytest.mark.model)]
+    params=[
+        pytest.param("double", marks=pytest.mark.unit),
+        pytest.param("hibari", marks=pytest.mark.model),
+        pytest.param("piper", marks=pytest.mark.model),
+    ]
 )
 def voice(request: pytest.FixtureRequest) -> Synthesizer:
-    if request.param == "hibari":
-        return request.getfixturevalue("hibari")
+    if request.param != "double":
+        return request.getfixturevalue(request.param)
     return ToneVoice(fails=lambda chunk: UNSPEAKABLE in chunk.text)
 
 

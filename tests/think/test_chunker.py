@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -183,3 +185,50 @@ def test_settings_out_of_range_are_refused():
     """The message names the field."""
     with pytest.raises(CallerError, match="longest"):
         ChunkerSettings(longest=0)
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        "It is 3.14, or $4.75, or 1,000.50, or 1,234,567 in all.",
+        "At 7:30 p.m. we met.",
+        "Version v1.2.3 came before 2.0.",
+        "The Ph.D. students, a.k.a. Bob and Ann, met the U.K. team.",
+        "J. R. R. Tolkien and M. Dupont wrote so.",
+        "The plan z. B. heute, d. h. jetzt, gilt.",
+        "Wait.. what, then... well… fine.",
+        "So go to www.example.co.uk/a.b?c=d.e or mail a.b@example.org now.",
+        "Take 5 oz. of tea or approx. 10 min. of rest.",
+        "डॉ. शर्मा यहाँ हैं।",
+    ],
+)
+def test_what_looks_like_an_end_is_none(whole):
+    """Figures, halves of the day, degrees, initials, ellipses and addresses are left whole."""
+    assert [f"{whole} ", "Next."] == chunks(f"{whole} Next.")
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ("ሰላም። ", "እንዴት ነህ፧ ", "ደህና።"),
+        ("ខ្ញុំសុខសប្បាយ។", "អរគុណ៕", "លាហើយ។"),
+        ("မင်္ဂလာပါ။ ", "ဟုတ်ကဲ့။"),
+        ("བཀྲ་ཤིས། ", "བདེ་ལེགས།"),
+        ("ठीक है॥ ", "हाँ।"),
+        ("“你好。”", "他说。", "（再见。）"),
+    ],
+    ids=["Amharic", "Khmer", "Burmese", "Tibetan", "Hindi", "Chinese"],
+)
+def test_more_scripts_end_their_sentences_with_marks_of_their_own(sentences):
+    """Each sentence is a chunk, with the closing marks that follow it."""
+    assert [*sentences] == chunks("".join(sentences))
+
+
+@pytest.mark.parametrize("text", ["ขอบคุณที่มาร้านของเราวันนี้ครับ " * 12, "អរគុណដែលបានមកហាងរបស់យើង" * 12], ids=["Thai", "Khmer"])
+def test_scripts_without_marks_and_spaces_are_cut_in_time(text):
+    """No chunk is far longer than allowed, and none begins with a vowel sign."""
+    out = chunks(text, SMALL)
+
+    assert text == "".join(out)
+    assert max(map(len, out)) <= 200
+    assert all(unicodedata.category(chunk[0])[0] != "M" for chunk in out)

@@ -16,7 +16,7 @@ import math
 import types
 from enum import Enum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
 from antiphon.core import flow
 from antiphon.dialogue import commands, history, settings, state, stimuli, turn_end
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+Encoder: TypeAlias = "Callable[[object], Json]"
 
 NAME_OF_CLASS = "is"
 # Modules import most of their fields' types for the type checker only; these are where such names are looked up.
@@ -49,20 +51,7 @@ def encode(value: object, wanted: object) -> Json:
     Raises:
         Misfit: it is not of the type `wanted`.
     """
-    if dataclasses.is_dataclass(wanted):
-        return _encode_fields(value, wanted)
-    if _is_union(wanted):
-        return _encode_member(value, wanted)
-    if isinstance(wanted, type) and issubclass(wanted, Enum):
-        if not isinstance(value, wanted):
-            raise Misfit(f"{_kind(value)} instead of {wanted.__name__}")
-        return encode(value.value, object)
-    if wanted in (object, Any):
-        return _encode_plain(value)
-    items = _items(wanted)
-    if items is not None:
-        return _encode_many(value, wanted, items)
-    return _encode_scalar(value, wanted)
+    return _encoder(wanted)(value)
 
 
 def decode(raw: Json, wanted: object, place: str = "") -> Any:
@@ -98,11 +87,39 @@ def _hints(kind: type[Any]) -> dict[str, Any]:
     return {item.name: found[item.name] for item in dataclasses.fields(kind) if item.init}
 
 
-def _encode_fields(value: object, wanted: Any) -> dict[str, Json]:
-    kind: Any = type(value)
-    if kind is not wanted:
+@lru_cache(maxsize=1024)
+def _encoder(wanted: Any) -> Encoder:
+    """What encodes values of a type. Made once: a session's event loop waits for it at every step."""
+    if isinstance(wanted, type) and dataclasses.is_dataclass(wanted):
+        return _encoder_of_fields(wanted)
+    if _is_union(wanted):
+        return _encoder_of_members(wanted)
+    if isinstance(wanted, type) and issubclass(wanted, Enum):
+        return lambda value: _encode_enum(value, wanted)
+    if wanted in (object, Any):
+        return _encode_plain
+    items = _items(wanted)
+    if items is not None:
+        return _encoder_of_many(wanted, items)
+    as_it_is = wanted in (int, str, bool)
+    return lambda value: cast("Json", value) if as_it_is and type(value) is wanted else _encode_scalar(value, wanted)
+
+
+def _encoder_of_fields(wanted: Any) -> Encoder:
+    own = tuple((name, _encoder(hint)) for name, hint in _hints(wanted).items())
+
+    def encoded(value: object) -> Json:
+        if type(value) is not wanted:
+            raise Misfit(f"{_kind(value)} instead of {wanted.__name__}")
+        return {name: encoder(getattr(value, name)) for name, encoder in own}
+
+    return encoded
+
+
+def _encode_enum(value: object, wanted: type[Enum]) -> Json:
+    if not isinstance(value, wanted):
         raise Misfit(f"{_kind(value)} instead of {wanted.__name__}")
-    return {name: encode(getattr(value, name), hint) for name, hint in _hints(kind).items()}
+    return _encode_plain(value.value)
 
 
 def _decode_fields(raw: Json, wanted: Any, place: str) -> object:
@@ -136,21 +153,26 @@ def _classes(wanted: object) -> dict[str, Any]:
     }
 
 
-def _encode_member(value: object, wanted: object) -> Json:
+def _encoder_of_members(wanted: Any) -> Encoder:
     members, classes = get_args(wanted), _classes(wanted)
-    if value is None and types.NoneType in members:
-        return None
-    kind = classes.get(type(value).__name__)
-    if kind is not None and type(value) is kind:
-        own = _encode_fields(value, kind)
-        return {NAME_OF_CLASS: kind.__name__, **own} if len(classes) > 1 else own
-    for member in members:
-        if member is not types.NoneType and member not in classes.values():
+    named = len(classes) > 1
+    by_class = {kind: (name, _encoder(kind)) for name, kind in classes.items()}
+    others = [_encoder(kind) for kind in members if kind is not types.NoneType and kind not in by_class]
+
+    def encoded(value: object) -> Json:
+        if value is None and types.NoneType in members:
+            return None
+        name, own = by_class.get(type(value), ("", None))
+        if own is not None:
+            return {NAME_OF_CLASS: name, **cast("dict[str, Json]", own(value))} if named else own(value)
+        for other in others:
             try:
-                return encode(value, member)
+                return other(value)
             except Misfit:
                 continue
-    raise Misfit(f"{_kind(value)} instead of one of {_listed(members)}")
+        raise Misfit(f"{_kind(value)} instead of one of {_listed(members)}")
+
+    return encoded
 
 
 def _decode_member(raw: Json, wanted: object, place: str) -> object:
@@ -190,17 +212,24 @@ def _is_mapping(wanted: object) -> bool:
     return isinstance(origin, type) and issubclass(origin, collections.abc.Mapping)
 
 
-def _encode_many(value: object, wanted: object, items: tuple[object, ...]) -> Json:
+def _encoder_of_many(wanted: Any, items: tuple[object, ...]) -> Encoder:
     if _is_mapping(wanted):
-        inner = items[1] if items else object
-        if not isinstance(value, collections.abc.Mapping) or not all(isinstance(key, str) for key in value):
-            raise Misfit(f"{_kind(value)} instead of named values")
-        return {key: encode(item, inner) for key, item in value.items()}
-    if not isinstance(value, tuple | list | frozenset | set):
-        raise Misfit(f"{_kind(value)} instead of a list")
-    each = _item_types(wanted, items, len(value))
-    listed = [encode(item, inner) for item, inner in zip(value, each, strict=True)]
-    return sorted(listed, key=repr) if isinstance(value, frozenset | set) else listed
+        return lambda value: _encode_mapping(value, _encoder(items[1] if items else object))
+
+    def encoded(value: object) -> Json:
+        if not isinstance(value, tuple | list | frozenset | set):
+            raise Misfit(f"{_kind(value)} instead of a list")
+        each = _item_types(wanted, items, len(value))
+        listed = [_encoder(inner)(item) for item, inner in zip(value, each, strict=True)]
+        return sorted(listed, key=repr) if isinstance(value, frozenset | set) else listed
+
+    return encoded
+
+
+def _encode_mapping(value: object, encoder: Encoder) -> Json:
+    if not isinstance(value, collections.abc.Mapping) or not all(isinstance(key, str) for key in value):
+        raise Misfit(f"{_kind(value)} instead of named values")
+    return {key: encoder(item) for key, item in value.items()}
 
 
 def _decode_many(raw: Json, wanted: object, items: tuple[object, ...], place: str) -> object:
@@ -235,7 +264,7 @@ def _encode_scalar(value: object, wanted: object) -> Json:
     if get_origin(wanted) is Literal:
         if value not in get_args(wanted):
             raise Misfit(f"{_kind(value)} that is none of {_listed(get_args(wanted))}")
-        return encode(value, object)
+        return _encode_plain(value)
     if wanted is types.NoneType and value is None:
         return None
     if type(value) is wanted or (wanted is float and type(value) is int):

@@ -9,11 +9,11 @@ from antiphon.dialogue.transitions import TRANSITIONS
 
 
 def mermaid() -> str:
-    """One arrow per pair of phases, labelled with the stimuli that may lead from one to the other."""
+    """One arrow per pair of phases, labelled with the stimuli that may lead from one to the other; none to itself."""
     arrows: dict[tuple[Phase, Phase], list[str]] = defaultdict(list)
     for (phase, stimulus), rule in TRANSITIONS.items():
         for target in Phase:
-            if target in rule.leads_to:
+            if target in rule.leads_to and target is not phase:
                 arrows[phase, target].append(stimulus.__name__)
     lines = ["stateDiagram-v2", "    [*] --> LISTENING"]
     for (phase, target), stimuli in arrows.items():

@@ -42,7 +42,8 @@ ORDERS: dict[type, tuple[type, ...]] = {
 WORK = (do.StartDraft, do.JudgeVoice, do.WriteReply, do.SayText)
 NEAR_NS = 2 * SECOND_NS  # further apart, two drafts that no silence began are not the same
 REPLY_NS = 3 * SECOND_NS  # a reply's length if the log holds none that was heard to its end
-VOICING_NS = 400 * MILLISECOND_NS  # and how long its first sound takes
+MORE_NS = 1 * SECOND_NS  # that a reply which was cut would have gone on for, at least
+VOICING_NS = 400 * MILLISECOND_NS  # how long a reply's first sound takes if the log holds none
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class KnownDraft:
     voiced_ns: int | None = None
     began_lag_ns: int = 0  # from when it could sound to ReplyBegan
     length_ns: int | None = None  # None: it never was heard to its end
+    cut_ns: int = 0  # for how long it had sounded when it was stopped or held
     ended: Any = None  # its ReplyEnded
     stopped: bool = False
 
@@ -118,6 +120,12 @@ class Recorded:
             if isinstance(answer.stimulus, stimuli.DraftVoiced)
         ]
         self.voicing_ns = median_low(voicing) if voicing else VOICING_NS
+
+    def length_ns(self, known: KnownDraft | None) -> int:
+        """How long a reply sounds; one that was cut would have gone on."""
+        if known is None:
+            return self.reply_ns
+        return known.length_ns or max(self.reply_ns, known.cut_ns + MORE_NS)
 
     def twin(self, first: Command, began_ns: int, silence: int | None) -> KnownDraft | None:
         """The recorded draft that began in the same silence, or said the same."""
@@ -193,6 +201,7 @@ class Recorded:
                 known.sounds_ns = max(at_ns, known.voiced_ns or at_ns)
             elif isinstance(command, do.StopReply | do.PauseReply):
                 known.stopped = True  # paused, it took longer than it is long
+                known.cut_ns = max(known.cut_ns, at_ns - (at_ns if known.sounds_ns is None else known.sounds_ns))
 
 
 def silence_after(silence: int | None, stimulus: Stimulus, origin: int | None) -> int | None:

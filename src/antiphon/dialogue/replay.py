@@ -129,8 +129,7 @@ def compare(log: Log, settings: TurnSettings) -> Comparison:
             hint="leave it out, and hold the conversation again to try it",
         )
     again = rerun(log, settings)
-    voices = _Voices(log)
-    then, now = _decisions(as_recorded(log), voices), _decisions(again.happened, voices)
+    then, now = _decisions(as_recorded(log), log), _decisions(again.happened, log)
     pauses = tuple(
         Pause(
             line=log.steps[origin].line,
@@ -168,22 +167,20 @@ def _waits(decisions: Iterable[Decision]) -> Waits:
     )
 
 
-class _Voices:
-    """When the caller spoke, and when our replies began to sound, as recorded."""
+def _goes_on(log: Log, silence: int) -> bool:
+    """Whether the caller spoke again of their own accord after the silence that began in that step.
 
-    def __init__(self, log: Log) -> None:
-        happened = [recorded.stimulus for recorded in log.steps]
-        self._started_ns = [each.at_ns for each in happened if isinstance(each, stimuli.VoiceStarted)]
-        self._sounds_ns = [each.at_ns for each in happened if isinstance(each, stimuli.ReplyBegan)]
-        self._reaction_ns = log.start.settings.retract_ms * MILLISECOND_NS
-
-    def goes_on_ns(self, ended_ns: int) -> int | None:
-        """When the caller spoke again of their own accord after a silence; None if a reply, or nothing, came first."""
-        started_ns = next((at_ns for at_ns in self._started_ns if at_ns > ended_ns), None)
-        sounds_ns = next((at_ns for at_ns in self._sounds_ns if at_ns > ended_ns), None)
-        if started_ns is None or (sounds_ns is not None and started_ns > sounds_ns + self._reaction_ns):
-            return None
-        return started_ns
+    The steps' order counts, not their times alone: on a machine that lags, a voice may be noticed long after it began.
+    """
+    reaction_ns = log.start.settings.retract_ms * MILLISECOND_NS
+    sounds_ns: int | None = None
+    for recorded in log.steps[silence + 1 :]:
+        stimulus = recorded.stimulus
+        if isinstance(stimulus, stimuli.ReplyBegan) and sounds_ns is None:
+            sounds_ns = stimulus.at_ns
+        elif isinstance(stimulus, stimuli.VoiceStarted):
+            return sounds_ns is None or stimulus.at_ns <= sounds_ns + reaction_ns
+    return False
 
 
 @dataclass(slots=True)
@@ -191,7 +188,7 @@ class _Found:
     """A pause while it is followed."""
 
     ended_ns: int
-    goes_on_ns: int | None
+    goes_on: bool  # the caller, of their own accord
     heard: str | None = None
     fate: Fate = Fate.OPEN
     at_ns: int | None = None
@@ -202,11 +199,11 @@ class _Found:
         return Decision(
             fate=self.fate,
             after_ns=None if self.at_ns is None else self.at_ns - self.ended_ns,
-            cut_in=self.fate is Fate.ANSWERED and self.goes_on_ns is not None,
+            cut_in=self.fate is Fate.ANSWERED and self.goes_on,
         )
 
 
-def _decisions(happened: Sequence[Happened], voices: _Voices) -> dict[int, _Found]:
+def _decisions(happened: Sequence[Happened], log: Log) -> dict[int, _Found]:
     """What became of each pause, by the recorded step that it began with."""
     found: dict[int, _Found] = {}
     by_draft: dict[int, _Found] = {}
@@ -220,7 +217,7 @@ def _decisions(happened: Sequence[Happened], voices: _Voices) -> dict[int, _Foun
             by_draft[stimulus.draft].heard = stimulus.transcript.text
         for command in each.commands:
             if isinstance(command, do.StartDraft) and silence is not None:
-                pause = _Found(ended_ns=ended_ns, goes_on_ns=voices.goes_on_ns(ended_ns))
+                pause = _Found(ended_ns=ended_ns, goes_on=_goes_on(log, silence))
                 found[silence] = by_draft[command.draft] = pause
             elif isinstance(command, do.DropDraft | do.ConfirmTurn | do.PlayDraft):
                 decided = by_draft.get(command.draft)

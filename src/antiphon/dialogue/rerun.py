@@ -237,8 +237,7 @@ class _World:
         reply.sounds_ns = max(reply.may_sound_ns, reply.voiced_ns) + (0 if reply.sounded_ns else lag_ns)
         if not reply.sounded_ns:
             reply.begins = self.happens_at(reply.sounds_ns, stimuli.ReplyBegan(at_ns=reply.sounds_ns, draft=number))
-        whole_ns = (twin.length_ns if twin else None) or self._recorded.reply_ns
-        ends_ns = reply.sounds_ns + max(0, whole_ns - reply.sounded_ns)
+        ends_ns = reply.sounds_ns + max(0, self._recorded.length_ns(twin) - reply.sounded_ns)
         known = twin is not None and twin.length_ns is not None and twin.ended is not None
         heard = twin.ended.heard if twin is not None and known else (UNKNOWN_WORDS,)
         reply.ends = self.happens_at(ends_ns, stimuli.ReplyEnded(at_ns=ends_ns, draft=number, heard=heard))

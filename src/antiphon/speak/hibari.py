@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from antiphon.audio.level import audible_span, fade
+from antiphon.audio.level import audible_span
 from antiphon.core.clock import MILLISECOND_NS
 from antiphon.core.errors import CallerError, EngineError
-from antiphon.core.flow import SpeechPiece, TextChunk
+from antiphon.core.flow import TextChunk
 from antiphon.core.stamps import Stage
 from antiphon.scheduling.job import Job
-from antiphon.speak.alignment import chars_said, rising
-from antiphon.speak.pauses import pause_after_ms
+from antiphon.speak.alignment import chars_said
+from antiphon.speak.edges import trimmed_piece
+from antiphon.speak.onnx_output import with_output
 from antiphon.speak.reading import Utterance, Word, utterances
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from hibari import Hibari
 
-    from antiphon.core.flow import Pcm
+    from antiphon.core.flow import Pcm, SpeechPiece
     from antiphon.scheduling.lanes import Lane
 
 LONGEST_PHONEMES = 400  # hibari's own bound on an utterance, about 23 s of speech
@@ -38,9 +39,6 @@ LONGEST_SLICE_NS = 450 * MILLISECOND_NS  # 359 phonemes took 374-454 ms, 1 threa
 # Reading and synthesis together: 17, 30 and 75 characters took 27, 39 and 57 ms on the same machine.
 NS_PER_CHUNK = 10 * MILLISECOND_NS
 NS_PER_CHAR = MILLISECOND_NS
-FADE_IN_MS = 2  # silence to the first audible sample: short, or the burst of a "t" or "k" is lost
-FADE_OUT_MS = 5
-DECAY_MS = 60  # of the sound's own dying away that a pause begins with; after it, 14 phrases were all below -60 dBFS
 NOISE_SEED = 0  # of the breathy part of the sound: with a fixed seed a chunk sounds the same every time
 
 # The model adds up its phonemes' durations inside its graph and gives only the sound. This tensor, (ids,) int64, is
@@ -77,7 +75,7 @@ class HibariVoice:
         file = _model_file(path, voice)
         try:
             model = file.read_bytes()
-            engine = Hibari(model=_with_phoneme_ends(model), voice=voice, threads=threads)
+            engine = Hibari(model=with_output(model, _PHONEME_ENDS), voice=voice, threads=threads)
         except OSError as error:
             raise CallerError(f"cannot read the voice at {file}: {error.strerror}", hint="check the path") from error
         except Exception as error:  # onnxruntime's errors have no common root of their own
@@ -174,27 +172,13 @@ class HibariVoice:
 
     def _piece(self, utterance: Utterance, part: TextChunk, chunk_start: int) -> SpeechPiece:
         pcm, phoneme_ends = self._synthesise(utterance.ids)
-        start, end = audible_span(pcm, self.rate_hz)
-        if end <= start:
+        span = audible_span(pcm, self.rate_hz)
+        if span[1] <= span[0]:
             raise EngineError(f"{self.name} gave {len(pcm)} samples of silence for {len(utterance.ids)} phonemes")
         if phoneme_ends is None:
-            phoneme_ends = np.linspace(start, end, len(utterance.ids) + 1)[1:]
-        marks = [
-            (min(max(round(phoneme_ends[count - 1]) - start, 0), end - start), chunk_start + said)
-            for count, said in utterance.ends
-        ]
-        marks.append((end - start, part.start_chars + len(part.text.rstrip())))  # nothing sounds after this
-        pause_samples = 0 if part.is_last else self.rate_hz * pause_after_ms(part.text) // 1000
-        decay_samples = self.rate_hz * DECAY_MS // 1000
-        last = min(end + (decay_samples if part.is_last else min(decay_samples, pause_samples)), len(pcm))
-        sound = fade(pcm[start:last], self.rate_hz, in_ms=FADE_IN_MS, out_ms=FADE_OUT_MS)
-        silence = np.zeros(max(end + pause_samples - last, 0), np.float32)
-        return SpeechPiece(
-            pcm=np.concatenate([sound, silence]).clip(-1.0, 1.0),
-            rate_hz=self.rate_hz,
-            chunk=part,
-            marks=rising(marks),
-        )
+            phoneme_ends = np.linspace(*span, len(utterance.ids) + 1)[1:]
+        ends = [(float(phoneme_ends[count - 1]), chunk_start + said) for count, said in utterance.ends]
+        return trimmed_piece(pcm, self.rate_hz, part, span=span, ends=ends)
 
     def _synthesise(self, ids: Sequence[int]) -> tuple[Pcm, npt.NDArray[np.float64] | None]:
         """The sound of the phonemes, silence around it included, and the samples at which each of them ends.
@@ -226,17 +210,3 @@ def _model_file(path: Path | None, voice: str) -> Path:
     if not VOICES[voice].get("bundled"):
         raise CallerError(f"the voice {voice!r} is not part of hibari's package", hint="say where its file is")
     return Path(ASSETS, VOICES[voice]["file"])
-
-
-def _with_phoneme_ends(model: bytes) -> bytes:
-    """`model` with one more output, the phonemes' ends, where its graph computes them under the name we know.
-
-    In a serialised message a repeated field may be continued at the end: ModelProto.graph is field 7,
-    GraphProto.output field 12, ValueInfoProto.name field 1, each with its length in one byte.
-    """
-    if _PHONEME_ENDS not in model:
-        return model
-    entry = _PHONEME_ENDS
-    for field in (1, 12, 7):
-        entry = bytes([field << 3 | 2, len(entry)]) + entry
-    return model + entry

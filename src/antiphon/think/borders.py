@@ -11,8 +11,8 @@ import re
 import unicodedata
 from enum import IntEnum
 
-_WIDE_TERMINALS = frozenset("。！？｡।॥؟۔።։")  # end a sentence without a space after them
-_WIDE_PAUSES = frozenset("，、；：،؛፣")
+_WIDE_TERMINALS = frozenset("。！？｡।॥؟۔።፧፨։།༎༏༐༑။។៕᠃")  # end a sentence without a space after them
+_WIDE_PAUSES = frozenset("，、；：،؛፣፤፥፦၊᠂")
 _TERMINALS = frozenset(".!?．") | _WIDE_TERMINALS
 _ELLIPSES = frozenset("…⋯")
 _PAUSES = frozenset(",;:")
@@ -30,10 +30,10 @@ def _words(listed: str) -> frozenset[str]:
 _TITLES = _words(
     "dr mr mrs ms mx messrs prof rev hon gen col maj capt cmdr lt sgt cpl pvt gov sen rep pres st ste mt ft "
     "vs cf approx ca al viz resp incl excl esp max min avg tel ext bldg apt rd ave blvd hwy dept univ assn "
-    "jan feb mar apr jun jul aug sep sept oct nov dec bzw z.b u.a d.h sr sra srta mme mlle"
+    "jan feb mar apr jun jul aug sep sept oct nov dec bzw z.b u.a d.h sr sra srta mme mlle z d h u डॉ"
 )
 _NUMBERED = _words("no nos nr fig figs eq eqs vol ch sec art p pp para v ver op cap")  # before a digit
-_MAY_END = _words("etc inc ltd co corp jr bros llc oz lb lbs hr hrs mins secs a.m p.m")
+_MAY_END = _words("etc inc ltd co corp jr bros llc oz lb lbs hr hrs mins secs a.m p.m ph.d m.sc b.sc")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")  # U.S, e.g, a.m: the last stop is the one judged
 _WORD_SOFTENERS = "\"'([{“‘«‹「『【《〈（［*_`~#-"
 
@@ -86,10 +86,14 @@ def border_before(text: str, at: int) -> Border:
 
 
 def is_unspaced(char: str) -> bool:
-    """Whether `char` is of a script that writes no spaces between words: Han, kana, Thai and its neighbours."""
+    """Whether `char` is of a script that writes no spaces between words: Han, kana, Thai, Tibetan, Burmese, Khmer."""
     code = ord(char)
     return (
-        0x2E80 <= code <= 0x9FFF or 0x0E00 <= code <= 0x0EFF or 0x1000 <= code <= 0x109F or 0x20000 <= code <= 0x3FFFF
+        0x2E80 <= code <= 0x9FFF
+        or 0x0E00 <= code <= 0x0FFF
+        or 0x1000 <= code <= 0x109F
+        or 0x1780 <= code <= 0x17FF
+        or 0x20000 <= code <= 0x3FFFF
     )
 
 
@@ -154,7 +158,7 @@ def _after_stop(text: str, mark: int, at: int) -> Border:
     if plain in _MAY_END:
         return Border.SENTENCE if new.isupper() else Border.TIGHT
     abbreviated = plain in _TITLES or (plain in _NUMBERED and new.isdigit()) or _DOTTED.fullmatch(word) is not None
-    initial = len(word) == 1 and word.isupper() and new.isupper() and not (word == "I" and _ends_lower(before))
+    initial = len(word) == 1 and word.isupper() and new.isalpha() and not (word == "I" and _ends_lower(before))
     counted = (
         word.isdigit() and len(word) <= 3 and (not before.strip() or before.rstrip(" \t").endswith("\n"))
     )  # 1. Tea
