@@ -73,7 +73,7 @@ def test_a_voice_over_the_reply_softens_it_and_is_listened_to() -> None:
     assert talk.speaks(3000) == (
         Listen(turn=2, from_samples=48_000),
         DuckReply(draft=1, soft=True),
-        SetTimer(timer=Timer.DUCK, at_ns=ns(3200), generation=1),
+        SetTimer(timer=Timer.DUCK, at_ns=ns(3160), generation=1),
         SetTimer(timer=Timer.INTERRUPT, at_ns=ns(3200), generation=2),
     )
     assert talk.fires(3200, Timer.DUCK, 1) == (CancelTimer(timer=Timer.DUCK), DuckReply(draft=1, soft=False))

@@ -22,6 +22,7 @@ from antiphon.dialogue import codec
 from antiphon.dialogue import log as log_module
 from antiphon.dialogue.commands import Command, EndSession, Listen
 from antiphon.dialogue.log import MEGABYTE, LogSettings, StimulusLog, line_of, read_log
+from antiphon.dialogue.settings import TurnSettings
 from antiphon.dialogue.state import Dialogue
 from antiphon.dialogue.stimuli import Stimulus, VoiceStarted
 
@@ -39,7 +40,7 @@ PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, a
 
 def values(wanted: Any) -> st.SearchStrategy[Any]:
     """Any value of a field's type, as the codec's contract has it; new stimuli and commands need nothing here."""
-    if is_dataclass(wanted):
+    if is_dataclass(wanted) and wanted is not TurnSettings:
         hints = codec._hints(wanted)
         return st.builds(wanted, **{item.name: values(hints[item.name]) for item in fields(wanted)})
     if get_origin(wanted) in (Union, types.UnionType):
@@ -51,6 +52,7 @@ def values(wanted: Any) -> st.SearchStrategy[Any]:
     if isinstance(wanted, type) and issubclass(wanted, Enum):
         return st.sampled_from(wanted)
     known = {
+        TurnSettings: st.just(SETTINGS),  # which refuses most values
         object: PLAIN,
         int: st.integers(),
         float: st.floats(allow_nan=False) | st.integers(-9, 9),
@@ -68,7 +70,7 @@ def steps() -> st.SearchStrategy[list[tuple[Stimulus, tuple[Command, ...]]]]:
 
 def written(folder: Path, said: list[tuple[Stimulus, tuple[Command, ...]]]) -> Path:
     with StimulusLog.create(folder, warn=pytest.fail) as log:
-        log.begin(START)
+        log.begin(START, version="0")
         for stimulus, commands in said:
             log.watch(stimulus, commands)
     return log.path
@@ -101,7 +103,7 @@ def test_floats_that_json_lacks_come_back() -> None:
 def test_the_first_line_says_what_it_is(tmp_path: Path) -> None:
     """Schema, version of the program, the day, and all that the conversation starts from."""
     log = StimulusLog.create(tmp_path / "logs", warn=pytest.fail, now=lambda: datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC))
-    log.begin(START, now=lambda: datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC))
+    log.begin(START, version="0", now=lambda: datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC))
     log.close()
     head = json.loads(log.path.read_text())
     assert ("antiphon.stimuli/1", "2026-03-04T05:06:07Z") == (head["schema"], head["began"])
@@ -125,7 +127,7 @@ def test_a_log_is_its_owners_alone_and_never_written_over(tmp_path: Path) -> Non
 def test_every_line_is_in_the_file_at_once(tmp_path: Path) -> None:
     """A process that dies loses no line that was written before."""
     log = StimulusLog.create(tmp_path, warn=pytest.fail)
-    log.begin(START)
+    log.begin(START, version="0")
     log.watch(SPOKEN, (EndSession(),))
     assert 1 == len(read_log(log.path).steps)
     log.close()
@@ -135,7 +137,7 @@ def test_a_log_that_is_full_says_so_and_stops(tmp_path: Path) -> None:
     """The conversation goes on, the user is told once, the steps that are missing are counted, the file is whole."""
     told: list[str] = []
     log = StimulusLog.create(tmp_path, settings=LogSettings(most_mb=1), warn=told.append)
-    log.begin(START)
+    log.begin(START, version="0")
     commands = (Listen(turn=1, from_samples=2),) * 1000
     for _ in range(40):
         log.watch(SPOKEN, commands)
@@ -151,7 +153,7 @@ def test_a_full_disk_does_not_end_the_conversation(tmp_path: Path, monkeypatch: 
     """Half a line is taken back, the rest is counted, and it is told once."""
     told: list[str] = []
     log = StimulusLog.create(tmp_path, warn=told.append)
-    log.begin(START)
+    log.begin(START, version="0")
     log.watch(SPOKEN, ())
     write, room = os.write, [10]
 
@@ -252,7 +254,7 @@ def test_what_does_not_fit_is_told_once_and_counted(tmp_path: Path) -> None:
     """A stimulus that holds what its type forbids ends the log, not the conversation."""
     told: list[str] = []
     log = StimulusLog.create(tmp_path, warn=told.append)
-    log.begin(START)
+    log.begin(START, version="0")
     log.watch(VoiceStarted(at_ns="soon", start_samples=0), ())  # type: ignore[arg-type]
     log.watch(SPOKEN, ())
     assert (2, 1) == (log.lost, len(told))

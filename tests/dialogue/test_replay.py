@@ -49,7 +49,7 @@ def held(call: Call, folder: Path) -> Log:
     async def hold(log: StimulusLog) -> None:
         clock = VirtualClock()
         opened = Session(call.engines, call.settings, clock=clock, watch=log.watch)
-        log.begin(opened._state)
+        log.begin(opened.dialogue, version="0")
         async with opened as session:
             feeding = asyncio.create_task(call._feed(session, clock))
             async for _ in session:

@@ -6,7 +6,6 @@ import pytest
 from tests.dialogue.conversation import SYSTEM, Conversation, answering, heard, ns
 
 from antiphon.core.flow import Message, ToolCall
-from antiphon.dialogue.acting import MOST_PASSES
 from antiphon.dialogue.commands import (
     CancelTimer,
     DropDraft,
@@ -18,6 +17,7 @@ from antiphon.dialogue.commands import (
     StopReply,
     WriteReply,
 )
+from antiphon.dialogue.floor import MOST_PASSES
 from antiphon.dialogue.history import LONGEST, NO_RESULT_YET, prompt, said
 from antiphon.dialogue.state import Phase, ToolRule
 from antiphon.dialogue.stimuli import ReplyEnded, Timer, ToolCalled, ToolReturned, ToolsWanted

@@ -84,7 +84,7 @@ class Call:
             if acting:
                 await acting
             self.history = session.history
-            self.left_over = len(session._replies._drafts), len(session._replies._work)
+            self.left_over = session._conduct.under_way
         return heard
 
     async def _feed(self, session: Session, clock: VirtualClock) -> None:

@@ -229,7 +229,7 @@ def test_a_failing_model_is_reported_and_the_turn_ends() -> None:
     model = mind(EngineError("the mind broke"), ["Better."])
     heard = Call(caller((500, 1000), (5500, 6000), until_ms=11_000), ears=ears, mind=model).hold()
     assert [event.text for event in of(TurnConfirmed, heard)] == ["One.", "Two."]
-    assert [event.heard for event in of(ReplyFinished, heard)] == ["Better."]
+    assert [(event.heard, event.failed) for event in of(ReplyFinished, heard)] == [("", True), ("Better.", False)]
     assert len(of(StageFailed, heard)) == 1
 
 

@@ -11,17 +11,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from antiphon.core.clock import MILLISECOND_NS
-from antiphon.dialogue.commands import CancelTimer, Command, RunTool, SayText, SetTimer, WriteReply
-from antiphon.dialogue.floor import Outcome, drafting
-from antiphon.dialogue.history import output_of, prompt, returned, untold_calls
+from antiphon.dialogue.commands import CancelTimer, Command, FinishReply, RunTool, SayText, SetTimer
+from antiphon.dialogue.floor import Outcome, drafting, write_reply
+from antiphon.dialogue.history import output_of, returned, untold_calls
 from antiphon.dialogue.state import Dialogue, Draft, Phase, Use
 from antiphon.dialogue.stimuli import Timer, TimerFired, ToolCalled, ToolReturned, ToolsWanted
 
 if TYPE_CHECKING:
     from antiphon.core.flow import ToolCall
     from antiphon.dialogue.history import History
-
-MOST_PASSES = 5  # of one reply; in the last one the model must speak
 
 
 def tool_called(state: Dialogue, happened: ToolCalled) -> Outcome:
@@ -62,11 +60,14 @@ def go_on(state: Dialogue, commands: tuple[Command, ...], at_ns: int, *, afresh:
     starting = [use for use, before in zip(uses, draft.uses, strict=True) if use.started > before.started]
     draft = replace(draft, uses=uses)
     commands = (*commands, *(RunTool(draft=draft.number, call=use.call) for use in starting if not use.repeats))
+    theirs = {rule.name for rule in state.tools if rule.by_owner}
+    if draft.waits and is_ours and any(use.place == draft.place and use.call.name in theirs for use in uses):
+        draft = replace(draft, waits=False)
+        return replace(state, draft=draft), (*commands, CancelTimer(timer=Timer.TOOL), FinishReply(draft=draft.number))
     if draft.waits and all(use.output is not None for use in uses):
         draft = replace(draft, waits=False, place=draft.place + 1)
         words = "" if is_ours or draft.evidence is None else draft.evidence.text
-        messages = prompt(state.instructions, state.history, words, uses)
-        more = WriteReply(draft=draft.number, messages=messages, may_use_tools=draft.place + 1 < MOST_PASSES)
+        more = write_reply(state, draft, words)
         return replace(state, draft=draft), (*commands, CancelTimer(timer=Timer.TOOL), more)
     if is_ours and any(use.output is None for use in uses) and (starting or afresh):
         patience_ns = state.settings.tool_patience_ms * MILLISECOND_NS

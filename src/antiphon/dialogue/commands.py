@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from antiphon.dialogue.options import AS_USUAL, ReplyOptions
+
 if TYPE_CHECKING:
     from antiphon.core.flow import Message, ToolCall
     from antiphon.dialogue.stimuli import Timer
@@ -72,6 +74,7 @@ class WriteReply:
     draft: int
     messages: tuple[Message, ...]
     may_use_tools: bool
+    options: ReplyOptions = AS_USUAL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +87,20 @@ class SayText:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FinishReply:
+    """The reply has all of its text: it ends when that has been heard; answer with ReplyEnded."""
+
+    draft: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Idle:
+    """Tell the owner that nobody has said anything for long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunTool:
-    """Answer with ToolReturned, however long it takes and whatever becomes of the reply."""
+    """Answer with ToolReturned, however long it takes, whatever becomes of the reply. The owner runs his own tools."""
 
     draft: int
     call: ToolCall
@@ -122,6 +137,7 @@ class PlayDraft:
     """Let the draft be heard, from now or from when it is ready; answer with ReplyEnded."""
 
     draft: int
+    options: ReplyOptions = AS_USUAL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +199,9 @@ Command: TypeAlias = (
     | JudgeVoice
     | WriteReply
     | SayText
+    | FinishReply
     | RunTool
+    | Idle
     | DropDraft
     | ConfirmTurn
     | AbandonTurn

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 
 from antiphon.dialogue.state import Phase
-from antiphon.dialogue.transitions import TRANSITIONS
+from antiphon.dialogue.transitions import BY_OWNER, TRANSITIONS
 
 
 def mermaid() -> str:
-    """One arrow per pair of phases, labelled with the stimuli that may lead from one to the other; none to itself."""
+    """One arrow per pair of phases, labelled with the stimuli that may lead from one to the other; none to itself.
+
+    What the conversation's owner may do at any time is left out.
+    """
     arrows: dict[tuple[Phase, Phase], list[str]] = defaultdict(list)
     for (phase, stimulus), rule in TRANSITIONS.items():
+        if stimulus in BY_OWNER:
+            continue
         for target in Phase:
             if target in rule.leads_to and target is not phase:
                 arrows[phase, target].append(stimulus.__name__)

@@ -15,18 +15,20 @@ from antiphon.dialogue.commands import (
     PlayDraft,
     ResumeReply,
     SetTimer,
-    WriteReply,
 )
 from antiphon.dialogue.floor import (
     Outcome,
+    answer_expected,
     caller_pauses,
     drafting,
     let_go,
     next_look,
+    next_turn_by_hand,
     next_turn_if_speaking,
+    write_reply,
     yield_floor,
 )
-from antiphon.dialogue.history import prompt, said, unanswered
+from antiphon.dialogue.history import said, turn_item, unanswered
 from antiphon.dialogue.interruption import says_something
 from antiphon.dialogue.state import Dialogue, Draft, Phase
 from antiphon.dialogue.stimuli import (
@@ -60,7 +62,7 @@ def words_known(state: Dialogue, happened: DraftTranscribed) -> Outcome:
     if happened.draft != draft.number or draft.transcript is not None:
         return state, ()
     text = happened.transcript.text.strip()
-    if not text and (state.held or not unanswered(state.history)):
+    if not text and (state.held or state.by_hand or not unanswered(state.history)):
         return nothing_was_said(state, happened.at_ns)
     if draft.wants_words and not says_something(text, state.settings.backchannels):
         return nothing_was_said(state, happened.at_ns)
@@ -84,11 +86,11 @@ def weigh(state: Dialogue, at_ns: int) -> Outcome:
     draft = drafting(state)
     assert draft.evidence is not None
     text = draft.evidence.text.strip()
-    after, commands = judge(replace(state, draft=replace(draft, weighed=True)), at_ns)
-    if not state.settings.speculate:
-        return after, commands
-    messages = prompt(state.instructions, state.history, text)
-    return after, (WriteReply(draft=draft.number, messages=messages, may_use_tools=True), *commands)
+    writes = state.settings.speculate and answer_expected(state)
+    draft = replace(draft, weighed=True, written=writes, options=state.requested or draft.options)
+    state = replace(state, draft=draft)
+    after, commands = judge(state, at_ns)
+    return (after, (write_reply(state, draft, text), *commands)) if writes else (after, commands)
 
 
 def nothing_was_said(state: Dialogue, at_ns: int) -> Outcome:
@@ -110,7 +112,8 @@ def nothing_was_said(state: Dialogue, at_ns: int) -> Outcome:
     if state.held:
         state, stop = let_go(state)
         commands = (*commands, *stop)
-    return yield_floor(*next_turn_if_speaking(state, draft, commands), at_ns)
+    state, commands = next_turn_by_hand(*next_turn_if_speaking(state, draft, commands), draft)
+    return yield_floor(state, commands, at_ns)
 
 
 def draft_voiced(state: Dialogue, happened: DraftVoiced) -> Outcome:
@@ -195,11 +198,14 @@ def confirm(state: Dialogue, draft: Draft, posterior: float, at_ns: int) -> Outc
         commands = (*commands, confirmed)
     else:
         commands = (*commands, AbandonTurn(turn=state.turn))
-    state = replace(state, history=said(state.history, "user", text), forced=False)
-    if not state.settings.speculate:
-        messages = prompt(state.instructions, state.history)
-        commands = (*commands, WriteReply(draft=draft.number, messages=messages, may_use_tools=True))
-    state, commands = next_turn_if_speaking(state, draft, commands)
-    if draft.failed:
+    history = said(state.history, "user", text, turn_item(state.turn))
+    wanted = answer_expected(state) and unanswered(history)
+    state = replace(state, history=history, forced=False, requested=None)
+    state, commands = next_turn_by_hand(*next_turn_if_speaking(state, draft, commands), draft)
+    if draft.failed or not wanted:
         return yield_floor(replace(state, draft=None), (*commands, DropDraft(draft=draft.number)), at_ns)
-    return acting.go_on(replace(state, phase=Phase.SPEAKING), (*commands, PlayDraft(draft=draft.number)), at_ns)
+    if not draft.written:
+        commands = (*commands, write_reply(state, draft))
+    return acting.go_on(
+        replace(state, phase=Phase.SPEAKING), (*commands, PlayDraft(draft=draft.number, options=draft.options)), at_ns
+    )

@@ -18,12 +18,15 @@ from antiphon.dialogue.commands import (
     SetTimer,
     StartDraft,
     StopReply,
+    WriteReply,
 )
+from antiphon.dialogue.history import prompt
 from antiphon.dialogue.state import Dialogue, Draft, Phase
 from antiphon.dialogue.stimuli import InputEnded, InputStalled, Timer, VoiceStopped
 
 Outcome: TypeAlias = tuple[Dialogue, tuple[Command, ...]]
 Silence: TypeAlias = VoiceStopped | InputStalled | InputEnded  # how a caller falls silent
+MOST_PASSES = 5  # of one reply; in the last one the model must speak
 EVERYTHING = 2**62  # a position no stream reaches: all that was heard so far
 OF_REPLY = (  # what runs on while a reply sounds
     CancelTimer(timer=Timer.INTERRUPT),
@@ -35,6 +38,8 @@ OF_REPLY = (  # what runs on while a reply sounds
 def hear(state: Dialogue, at_ns: int, commands: tuple[Command, ...]) -> Outcome:
     """The caller has the floor, for a new turn."""
     longest_ns = state.settings.longest_turn_s * SECOND_NS
+    if state.settings.idle_ms:
+        commands = (*commands, CancelTimer(timer=Timer.IDLE))
     return replace(state, phase=Phase.HEARING, forced=False, goes_on=False, overlap=None), (
         *commands,
         OpenTurn(turn=state.turn),
@@ -57,6 +62,7 @@ def caller_pauses(state: Dialogue, happened: Silence) -> Outcome:
         end_samples=happened.end_samples,
         interruptible=state.interruptible,
         wants_words=state.held is not None,
+        options=state.usual,
     )
     after = replace(state, phase=Phase.DRAFTING, draft=draft, drafts=number, voice_active=False)
     return after, (
@@ -105,11 +111,62 @@ def yield_floor(state: Dialogue, commands: tuple[Command, ...], at_ns: int) -> O
         return after, (*commands, OpenTurn(turn=state.turn), *more)
     if state.voice_active:
         return hear(state, at_ns, commands)
+    return _take_floor(replace(state, forced=False, goes_on=False), commands, at_ns)
+
+
+def _take_floor(state: Dialogue, commands: tuple[Command, ...], at_ns: int) -> Outcome:
+    """Nobody speaks: what waits for that comes next."""
     if state.to_say:
         return say_next(state, at_ns, commands)
+    if state.committed:
+        silence, state = state.committed, replace(state, committed=None)
+        after, more = caller_pauses(replace(state, forced=True), silence)
+        return after, (*commands, OpenTurn(turn=state.turn), *more)
+    if state.requested:
+        return answer_now(state, at_ns, commands)
     if state.input_ended:
         return replace(state, phase=Phase.ENDED), (*commands, EndSession())
-    return replace(state, phase=Phase.LISTENING, forced=False, goes_on=False), commands
+    if state.settings.idle_ms:
+        idle_ns = at_ns + state.settings.idle_ms * MILLISECOND_NS
+        commands = (*commands, SetTimer(timer=Timer.IDLE, at_ns=idle_ns, generation=state.turn))
+    return replace(state, phase=Phase.LISTENING), commands
+
+
+def answer_expected(state: Dialogue) -> bool:
+    """Whether the turn in progress is to be answered as soon as it is over."""
+    return state.answers or state.requested is not None
+
+
+def answer_now(state: Dialogue, at_ns: int, commands: tuple[Command, ...]) -> Outcome:
+    """Answer the conversation as it stands, as the owner has asked."""
+    assert state.requested is not None, "nobody asked for a reply"
+    number = state.drafts + 1
+    reply = Draft(
+        number=number, ended_ns=at_ns, end_samples=0, interruptible=state.interruptible, options=state.requested
+    )
+    after = replace(state, phase=Phase.SPEAKING, draft=reply, drafts=number, requested=None)
+    return after, (*commands, write_reply(after, reply), PlayDraft(draft=number, options=reply.options))
+
+
+def write_reply(state: Dialogue, draft: Draft, words: str = "") -> WriteReply:
+    """Have a draft written, as far as its tools have come."""
+    instructions = state.instructions if draft.options.instructions is None else draft.options.instructions
+    return WriteReply(
+        draft=draft.number,
+        messages=prompt(instructions, state.history, words, draft.uses),
+        may_use_tools=draft.place + 1 < MOST_PASSES,
+        options=draft.options,
+    )
+
+
+def next_turn_by_hand(
+    state: Dialogue, commands: tuple[Command, ...], draft: Draft
+) -> tuple[Dialogue, tuple[Command, ...]]:
+    """What comes after a turn that the owner ended belongs to the next one."""
+    if not state.by_hand:
+        return state, commands
+    turn = state.turn + 1
+    return replace(state, turn=turn), (*commands, Listen(turn=turn, from_samples=draft.end_samples))
 
 
 def say_next(state: Dialogue, at_ns: int, commands: tuple[Command, ...]) -> Outcome:
@@ -118,7 +175,11 @@ def say_next(state: Dialogue, at_ns: int, commands: tuple[Command, ...]) -> Outc
     number = state.drafts + 1
     reply = Draft(number=number, ended_ns=at_ns, end_samples=0, interruptible=say.interruptible)
     after = replace(state, phase=Phase.SPEAKING, draft=reply, drafts=number, to_say=tuple(rest), forced=False)
-    return after, (*commands, SayText(draft=number, text=say.text, is_whole=True), PlayDraft(draft=number))
+    return after, (
+        *commands,
+        SayText(draft=number, text=say.text, is_whole=True),
+        PlayDraft(draft=number, options=reply.options),
+    )
 
 
 def drafting(state: Dialogue) -> Draft:

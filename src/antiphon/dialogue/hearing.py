@@ -6,7 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from antiphon.dialogue.commands import EndSession, Listen, Prefill, Transcribe
-from antiphon.dialogue.floor import EVERYTHING, Outcome, caller_pauses, hear, let_go, next_look, say_next
+from antiphon.dialogue.floor import (
+    EVERYTHING,
+    Outcome,
+    answer_expected,
+    caller_pauses,
+    hear,
+    let_go,
+    next_look,
+    say_next,
+)
 from antiphon.dialogue.history import prompt, told
 from antiphon.dialogue.interruption import says_something
 from antiphon.dialogue.state import Dialogue, Phase, Say
@@ -25,6 +34,8 @@ from antiphon.dialogue.stimuli import (
 
 if TYPE_CHECKING:
     from antiphon.dialogue.commands import Command
+    from antiphon.dialogue.history import History
+    from antiphon.dialogue.state import Draft
 
 
 def turn_begins(state: Dialogue, happened: VoiceStarted) -> Outcome:
@@ -40,7 +51,7 @@ def words_grow(state: Dialogue, happened: TranscriptGrew) -> Outcome:
     if state.held and says_something(happened.transcript.text, state.settings.backchannels):
         state, commands = let_go(state)
     stable = happened.transcript.text[: happened.transcript.stable_chars]
-    if not stable.strip() or not state.settings.read_ahead or state.held:
+    if not stable.strip() or not state.settings.read_ahead or state.held or not answer_expected(state):
         return state, commands
     return state, (*commands, Prefill(messages=prompt(state.instructions, state.history, stable)))
 
@@ -75,10 +86,14 @@ def input_ends_in_silence(state: Dialogue, _: InputEnded) -> Outcome:
 def stopped_reply_ends(state: Dialogue, happened: ReplyEnded) -> Outcome:
     """The caller has the floor already; remember what they had heard before they took it."""
     if state.stopping and happened.draft == state.stopping.number:
-        return replace(state, history=told(state.history, state.stopping.uses, happened.heard), stopping=None), ()
+        return replace(state, history=_with(state.history, state.stopping, happened), stopping=None), ()
     if state.held and happened.draft == state.held.number:
-        return replace(state, history=told(state.history, state.held.uses, happened.heard), held=None), ()
+        return replace(state, history=_with(state.history, state.held, happened), held=None), ()
     return state, ()
+
+
+def _with(history: History, reply: Draft, happened: ReplyEnded) -> History:
+    return told(history, reply.uses, happened.heard, reply.number)
 
 
 def held_reply_fails(state: Dialogue, happened: DraftFailed) -> Outcome:

@@ -18,20 +18,64 @@ LONGEST = 200  # messages kept; the language model's context is far smaller, thi
 NO_RESULT_YET = "no result yet"
 
 
-def said(history: History, role: Literal["user", "assistant"], text: str) -> History:
+def said(history: History, role: Literal["user", "assistant"], text: str, item: str = "") -> History:
     """`history` with one more message; nothing said is no message. The oldest go when it gets too long."""
     text = text.strip()
     if not text:
         return history
-    return _bounded((*history, Message(role, text)))
+    return _bounded((*history, Message(role, text, item=item)))
 
 
-def told(history: History, uses: Sequence[Use], heard: Sequence[str]) -> History:
+def told(history: History, uses: Sequence[Use], heard: Sequence[str], reply: int = 0) -> History:
     """`history` with a reply of which `heard` was heard, by passes; what was done stays done, heard or not."""
     for place in range(max([len(heard), *(use.place + 1 for use in uses)])):
-        history = said(history, "assistant", heard[place] if place < len(heard) else "")
+        text = heard[place] if place < len(heard) else ""
+        history = said(history, "assistant", text, reply_item(reply, place))
         history = _bounded((*history, *_messages(use for use in uses if use.place == place and use.started)))
     return history
+
+
+def turn_item(turn: int) -> str:
+    """What the owner knows a turn of the caller's by."""
+    return f"turn-{turn}"
+
+
+def reply_item(reply: int, place: int) -> str:
+    """What the owner knows a pass of a reply by."""
+    return f"reply-{reply}-{place}"
+
+
+def call_item(call: ToolCall) -> str:
+    """What the owner knows a call by."""
+    return f"call-{call.id}"
+
+
+def added(history: History, message: Message, after: str | None) -> History:
+    """`history` with `message` behind the item `after`: "" is the beginning, None or an unknown one the end."""
+    at = len(history)
+    if after is not None:
+        at = next((place + 1 for place, one in enumerate(history) if one.item == after), at) if after else 0
+    return _bounded((*history[:at], message, *history[at:]))
+
+
+def deleted(history: History, item: str) -> History:
+    """`history` without an item; a call takes its output along."""
+    calls = {
+        message.call.id for message in history if message.item == item and message.role == "assistant" and message.call
+    }
+    return tuple(
+        message for message in history if message.item != item and not (message.call and message.call.id in calls)
+    )
+
+
+def truncated(history: History, item: str, text: str) -> History:
+    """`history` with less of an item."""
+    if not text.strip():
+        return deleted(history, item)
+    return tuple(
+        Message(message.role, text.strip(), message.call, message.item) if message.item == item else message
+        for message in history
+    )
 
 
 def returned(history: History, call: ToolCall, output: str) -> History:
@@ -93,7 +137,7 @@ def unanswered(history: History) -> bool:
 def _messages(uses: Iterable[Use]) -> list[Message]:
     messages = []
     for use in uses:
-        messages.append(Message("assistant", "", use.call))
+        messages.append(Message("assistant", "", use.call, call_item(use.call)))
         if use.output is not None:
             messages.append(Message("tool", use.output, use.call))
     return messages

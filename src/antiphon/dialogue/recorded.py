@@ -20,15 +20,21 @@ if TYPE_CHECKING:
     from antiphon.dialogue.log import Step
     from antiphon.dialogue.stimuli import Stimulus
 
-OUTSIDE = (
-    stimuli.VoiceStarted,
-    stimuli.VoiceStopped,
-    stimuli.InputStalled,
-    stimuli.InputEnded,
-    stimuli.SayRequested,
-    stimuli.InterruptibleSet,
+# What the dialogue's own orders lead to. All else comes from outside: the caller's voice, the owner's wishes.
+INSIDE = (
+    stimuli.TranscriptGrew,
+    stimuli.DraftTranscribed,
+    stimuli.ProsodyJudged,
+    stimuli.EndMassMeasured,
+    stimuli.DraftVoiced,
+    stimuli.DraftFailed,
+    stimuli.ReplyBegan,
+    stimuli.ReplyEnded,
+    stimuli.ToolCalled,
+    stimuli.ToolsWanted,
+    stimuli.ToolReturned,
+    stimuli.TimerFired,
 )
-SILENCES = (stimuli.VoiceStopped, stimuli.InputStalled, stimuli.InputEnded)
 # Which order a draft's news answers; what is not named here answers the draft's latest order.
 ORDERS: dict[type, tuple[type, ...]] = {
     stimuli.DraftTranscribed: (do.StartDraft,),
@@ -70,6 +76,11 @@ class KnownDraft:
     cut_ns: int = 0  # for how long it had sounded when it was stopped or held
     ended: Any = None  # its ReplyEnded
     stopped: bool = False
+
+    @property
+    def is_unvoiced(self) -> bool:
+        """It came to its end without a sound: its text alone was wanted."""
+        return self.ended is not None and self.voiced_ns is None and not self.stopped
 
 
 @dataclass(slots=True)
@@ -138,7 +149,7 @@ class Recorded:
     def _take(self, index: int, recorded: Step) -> None:
         stimulus: Any = recorded.stimulus
         at_ns = stimulus.at_ns
-        outside = isinstance(stimulus, OUTSIDE)
+        outside = is_outside(stimulus)
         if isinstance(stimulus, stimuli.VoiceStarted):
             self._segment += 1
         self._silence = silence_after(self._silence, stimulus, index)
@@ -208,7 +219,17 @@ def silence_after(silence: int | None, stimulus: Stimulus, origin: int | None) -
     """The recorded step in which the present silence of the caller's began; None while they speak."""
     if isinstance(stimulus, stimuli.VoiceStarted):
         return None
-    return origin if isinstance(stimulus, SILENCES) else silence
+    return origin if is_silence(stimulus) else silence
+
+
+def is_outside(stimulus: Stimulus) -> bool:
+    """Whether it would have happened whatever the dialogue had ordered."""
+    return not isinstance(stimulus, INSIDE)
+
+
+def is_silence(stimulus: Stimulus) -> bool:
+    """Whether it says that the caller has fallen silent, or is taken to have."""
+    return hasattr(stimulus, "ended_ns")
 
 
 def _same_kind(one: Command, other: Command) -> bool:

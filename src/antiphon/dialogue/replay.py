@@ -22,7 +22,7 @@ from antiphon.dialogue import commands as do
 from antiphon.dialogue import stimuli
 from antiphon.dialogue.codec import encode
 from antiphon.dialogue.commands import Command
-from antiphon.dialogue.recorded import SILENCES, silence_after
+from antiphon.dialogue.recorded import is_silence, silence_after
 from antiphon.dialogue.rerun import Happened, as_recorded, rerun
 from antiphon.dialogue.stimuli import Stimulus
 from antiphon.dialogue.transitions import step
@@ -212,7 +212,7 @@ def _decisions(happened: Sequence[Happened], log: Log) -> dict[int, _Found]:
     for each in happened:
         stimulus: Any = each.stimulus
         silence = silence_after(silence, stimulus, each.origin)
-        ended_ns = stimulus.ended_ns if isinstance(stimulus, SILENCES) else ended_ns
+        ended_ns = stimulus.ended_ns if is_silence(stimulus) else ended_ns
         if isinstance(stimulus, stimuli.DraftTranscribed) and stimulus.draft in by_draft:
             by_draft[stimulus.draft].heard = stimulus.transcript.text
         for command in each.commands:

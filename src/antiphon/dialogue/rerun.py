@@ -12,20 +12,20 @@ Units: ns of the recorded conversation's clock. Threads: pure; no clock, no wait
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from antiphon.core.clock import SECOND_NS
 from antiphon.dialogue import commands as do
 from antiphon.dialogue import stimuli
-from antiphon.dialogue.recorded import OUTSIDE, KnownDraft, Looks, Recorded, silence_after
+from antiphon.dialogue.recorded import KnownDraft, Looks, Recorded, is_outside, silence_after
+from antiphon.dialogue.settings import TurnSettings
 from antiphon.dialogue.state import Phase
 from antiphon.dialogue.transitions import step
 
 if TYPE_CHECKING:
     from antiphon.dialogue.commands import Command
     from antiphon.dialogue.log import Log
-    from antiphon.dialogue.settings import TurnSettings
     from antiphon.dialogue.stimuli import Stimulus
 
 AFTERWARDS_NS = 60 * SECOND_NS  # how long after the log's last line a replay may go on
@@ -55,8 +55,9 @@ def rerun(log: Log, settings: TurnSettings) -> Rerun:
     """Take the turns of a recorded conversation again, with other settings."""
     world = _World(Recorded(log.steps))
     for index, recorded in enumerate(log.steps):
-        if isinstance(recorded.stimulus, OUTSIDE):
-            world.happens_at(recorded.stimulus.at_ns, recorded.stimulus, origin=index)
+        if is_outside(recorded.stimulus):
+            happens = _under(recorded.stimulus, log.start.settings, settings)
+            world.happens_at(recorded.stimulus.at_ns, happens, origin=index)
     state = replace(log.start, settings=settings)
     until_ns = max((recorded.stimulus.at_ns for recorded in log.steps), default=0) + AFTERWARDS_NS
     happened = []
@@ -73,11 +74,19 @@ def rerun(log: Log, settings: TurnSettings) -> Rerun:
     return Rerun(happened=tuple(happened), without_words=world.without_words, without_voice=world.without_voice)
 
 
+def _under(stimulus: Any, old: TurnSettings, new: TurnSettings) -> Any:
+    """Where the owner changed the settings in mid-conversation, what is tried here stays changed."""
+    if not isinstance(getattr(stimulus, "settings", None), TurnSettings):
+        return stimulus
+    names = [item.name for item in fields(new) if getattr(new, item.name) != getattr(old, item.name)]
+    return replace(stimulus, settings=replace(stimulus.settings, **{name: getattr(new, name) for name in names}))
+
+
 def as_recorded(log: Log) -> tuple[Happened, ...]:
     """The recorded conversation in the form of a replayed one."""
     return tuple(
         Happened(
-            origin=index if isinstance(recorded.stimulus, OUTSIDE) else None,
+            origin=index if is_outside(recorded.stimulus) else None,
             stimulus=recorded.stimulus,
             commands=recorded.commands,
         )
@@ -216,7 +225,8 @@ class _World:
         if kind is do.JudgeVoice and not answers:
             self.without_voice += 1
         told = {type(answer.stimulus) for answer in answers}
-        if kind in (do.WriteReply, do.SayText) and which == 0 and not told & _FATES:
+        unvoiced = reply.twin is not None and reply.twin.is_unvoiced
+        if kind in (do.WriteReply, do.SayText) and which == 0 and not told & _FATES and not unvoiced:
             self._news(number, now_ns + self._recorded.voicing_ns, stimuli.DraftVoiced(at_ns=0, draft=number))
 
     def _news(self, number: int, at_ns: int, recorded: Any) -> None:
@@ -230,12 +240,13 @@ class _World:
     def _sounds(self, number: int) -> None:
         """It sounds from when it may and can, for as long as it did, or for what is left of that."""
         reply = self._reply(number)
-        if reply.may_sound_ns is None or reply.voiced_ns is None or reply.ends is not None:
-            return
         twin = reply.twin
+        unvoiced = twin is not None and twin.is_unvoiced
+        if reply.may_sound_ns is None or reply.ends is not None or (reply.voiced_ns is None and not unvoiced):
+            return
         lag_ns = twin.began_lag_ns if twin else 0
-        reply.sounds_ns = max(reply.may_sound_ns, reply.voiced_ns) + (0 if reply.sounded_ns else lag_ns)
-        if not reply.sounded_ns:
+        reply.sounds_ns = max(reply.may_sound_ns, reply.voiced_ns or 0) + (0 if reply.sounded_ns else lag_ns)
+        if not reply.sounded_ns and not unvoiced:
             reply.begins = self.happens_at(reply.sounds_ns, stimuli.ReplyBegan(at_ns=reply.sounds_ns, draft=number))
         ends_ns = reply.sounds_ns + max(0, self._recorded.length_ns(twin) - reply.sounded_ns)
         known = twin is not None and twin.length_ns is not None and twin.ended is not None

@@ -38,6 +38,7 @@ class TurnSettings:
     duck_ms: Annotated[int, "a voice over our reply softens it for this long; 0: never"] = 160
     retract_ms: Annotated[int, "who speaks on before our reply has sounded for this long had not finished"] = 400
     answer_ms: Annotated[int, "what was said over our reply this shortly before its end answers it"] = 600
+    idle_ms: Annotated[int, "nobody has said anything for so long after a reply: the owner is told; 0: never"] = 0
     tool_patience_ms: Annotated[int, "a tool may take this long before its preamble is said"] = 400
     backchannels: Annotated[tuple[str, ...], "words that over our reply mean: go on"] = BACKCHANNELS
 
@@ -54,4 +55,5 @@ class TurnSettings:
         check_range("duck_ms", self.duck_ms, 0, 2000)
         check_range("retract_ms", self.retract_ms, 0, 5000)
         check_range("answer_ms", self.answer_ms, 0, 5000)
+        check_range("idle_ms", self.idle_ms, 0, 3_600_000)
         check_range("tool_patience_ms", self.tool_patience_ms, 0, 60_000)

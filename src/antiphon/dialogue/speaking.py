@@ -31,6 +31,7 @@ from antiphon.dialogue.floor import (
     take_turn_back,
     yield_floor,
 )
+from antiphon.dialogue.hearing import stopped_reply_ends
 from antiphon.dialogue.history import told
 from antiphon.dialogue.interruption import says_something
 from antiphon.dialogue.state import Dialogue, Overlap
@@ -122,8 +123,8 @@ def reply_fails(state: Dialogue, happened: DraftFailed) -> Outcome:
 def reply_ends(state: Dialogue, happened: ReplyEnded) -> Outcome:
     reply, overlap = drafting(state), state.overlap
     if happened.draft != reply.number:
-        return state, ()
-    history = told(state.history, reply.uses, happened.heard)
+        return stopped_reply_ends(state, happened)
+    history = told(state.history, reply.uses, happened.heard, reply.number)
     state = replace(state, history=history, draft=None, overlap=None)
     if overlap is None or overlap.ended_ns is None:
         return yield_floor(state, OF_REPLY, happened.at_ns)

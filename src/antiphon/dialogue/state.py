@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from antiphon.dialogue.options import AS_USUAL, ReplyOptions
 from antiphon.dialogue.turn_end import Evidence
 
 if TYPE_CHECKING:
     from antiphon.core.flow import ToolCall, Transcript
     from antiphon.dialogue.history import History
     from antiphon.dialogue.settings import TurnSettings
+    from antiphon.dialogue.stimuli import VoiceStopped
     from antiphon.dialogue.turn_end import TurnEndModel
 
 
@@ -32,6 +34,7 @@ class ToolRule:
     name: str
     in_draft: bool  # it has no side effects and may run before the turn is confirmed, for nothing perhaps
     preamble: str  # said while it runs, if that takes a while; may be empty
+    by_owner: bool = False  # the owner runs it: the reply ends with the call, and he asks for another
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +63,10 @@ class Draft:
     voiced: bool = False  # its first sound is ready
     failed: bool = False
     weighed: bool = False  # its words were judged, and given to the language model if that may speculate
+    written: bool = False  # the language model was asked for the reply
     wants_words: bool = False  # a backchannel alone is no turn here
     interruptible: bool = True
+    options: ReplyOptions = AS_USUAL
     began_ns: int | None = None  # when its first sound left
     uses: tuple[Use, ...] = ()
     place: int = 0  # how many passes of writing it has behind it
@@ -103,6 +108,11 @@ class Dialogue:
     instructions: str = ""
     tools: tuple[ToolRule, ...] = ()
     interruptible: bool = True  # what new replies are
+    by_hand: bool = False  # the owner says when a turn is over
+    answers: bool = True  # a turn that is over is answered without being asked to
+    committed: VoiceStopped | None = None  # the end of a turn that the owner ended while a reply sounded
+    requested: ReplyOptions | None = None  # of a reply that was asked for while a turn was in progress
+    usual: ReplyOptions = AS_USUAL  # of replies that nobody asked for in particular
     to_say: tuple[Say, ...] = ()
     phase: Phase = Phase.LISTENING
     turn: int = 0  # the number of the caller's turn; 0 before the first

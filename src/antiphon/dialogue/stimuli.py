@@ -12,7 +12,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from antiphon.core.flow import ToolCall, Transcript
+    from antiphon.core.flow import Message, ToolCall, Transcript
+    from antiphon.dialogue.options import ReplyOptions
+    from antiphon.dialogue.settings import TurnSettings
+    from antiphon.dialogue.state import ToolRule
 
 
 class Timer(StrEnum):
@@ -23,6 +26,7 @@ class Timer(StrEnum):
     LONGEST_TURN = "longest_turn"  # the caller has spoken for as long as a turn may last
     INTERRUPT = "interrupt"  # the voice over our reply has lasted long enough to look at it
     DUCK = "duck"  # our reply was soft for long enough
+    IDLE = "idle"  # nobody has said anything for long
     TOOL = "tool"  # a tool takes so long that something should be said
 
 
@@ -175,6 +179,79 @@ class InterruptibleSet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reconfigured:
+    """The owner has changed how the conversation is held; all of it is said anew, changed or not."""
+
+    at_ns: int
+    settings: TurnSettings
+    instructions: str
+    tools: tuple[ToolRule, ...]
+    interruptible: bool
+    by_hand: bool  # the owner says when a turn is over, not the voice
+    answers: bool  # a turn that is over is answered without being asked to
+    usual: ReplyOptions  # of replies that nobody asks for in particular
+    end_samples: int  # where the sound stands
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnCommitted:
+    """The owner says that the turn is over."""
+
+    at_ns: int
+    end_samples: int
+    ended_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputCleared:
+    """The owner wants forgotten what was heard since the last turn."""
+
+    at_ns: int
+    end_samples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyRequested:
+    """The owner wants the conversation answered as it stands, or the turn in progress once it is over."""
+
+    at_ns: int
+    options: ReplyOptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyCancelled:
+    """The owner wants no more of the reply."""
+
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemAdded:
+    """The owner has put something into the history."""
+
+    at_ns: int
+    message: Message
+    after: str | None  # the item that it follows, "" for the beginning; None for the end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemDeleted:
+    """The owner has taken something out of the history."""
+
+    at_ns: int
+    item: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemTruncated:
+    """The owner knows better how much of a reply was heard."""
+
+    at_ns: int
+    item: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimerFired:
     """A wait is over."""
 
@@ -200,6 +277,14 @@ Stimulus: TypeAlias = (
     | ToolsWanted
     | ToolReturned
     | SayRequested
+    | Reconfigured
+    | TurnCommitted
+    | InputCleared
+    | ReplyRequested
+    | ReplyCancelled
+    | ItemAdded
+    | ItemDeleted
+    | ItemTruncated
     | InterruptibleSet
     | TimerFired
 )

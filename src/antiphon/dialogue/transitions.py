@@ -14,19 +14,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from antiphon.dialogue import acting, drafting, floor, hearing, speaking
+from antiphon.dialogue import acting, drafting, floor, hearing, owning, speaking
 from antiphon.dialogue.state import Dialogue, Phase
 from antiphon.dialogue.stimuli import (
     DraftFailed,
     DraftTranscribed,
     DraftVoiced,
     EndMassMeasured,
+    InputCleared,
     InputEnded,
     InputStalled,
     InterruptibleSet,
+    ItemAdded,
+    ItemDeleted,
+    ItemTruncated,
     ProsodyJudged,
+    Reconfigured,
     ReplyBegan,
+    ReplyCancelled,
     ReplyEnded,
+    ReplyRequested,
     SayRequested,
     Stimulus,
     TimerFired,
@@ -34,6 +41,7 @@ from antiphon.dialogue.stimuli import (
     ToolReturned,
     ToolsWanted,
     TranscriptGrew,
+    TurnCommitted,
     VoiceStarted,
     VoiceStopped,
 )
@@ -49,7 +57,7 @@ Happening = TypeVar("Happening", bound=Stimulus)
 def step(state: Dialogue, stimulus: Stimulus) -> Outcome:
     """The next state and what to do, given what happened."""
     rule = TRANSITIONS.get((state.phase, type(stimulus)))
-    if rule is None:
+    if rule is None or (state.by_hand and isinstance(stimulus, OF_VOICE)):
         return state, ()
     after, commands = rule.apply(state, stimulus)
     assert after.phase in rule.leads_to, f"{rule.apply.__name__} led to {after.phase}"
@@ -70,6 +78,7 @@ def rule(apply: Callable[[Dialogue, Happening], Outcome], *leads_to: Phase) -> R
 
 
 LISTENING, HEARING, DRAFTING, SPEAKING, ENDED = Phase
+OF_VOICE = (VoiceStarted, VoiceStopped, InputStalled)  # what ends no turn where the owner does
 
 _AFTER_TURN = (DRAFTING, SPEAKING, LISTENING, HEARING, ENDED)  # where judging a turn can lead
 
@@ -79,6 +88,8 @@ TRANSITIONS: dict[tuple[Phase, type[Stimulus]], Rule] = {
     (LISTENING, ToolReturned): rule(acting.tool_returned, LISTENING),
     (LISTENING, SayRequested): rule(hearing.say_now, SPEAKING),
     (LISTENING, InterruptibleSet): rule(hearing.interruptible_set, LISTENING),
+    (LISTENING, TimerFired): rule(owning.idles, LISTENING),
+    (LISTENING, ReplyEnded): rule(hearing.stopped_reply_ends, LISTENING),
     (HEARING, VoiceStopped): rule(floor.caller_pauses, DRAFTING),
     (HEARING, InputStalled): rule(floor.caller_pauses, DRAFTING),
     (HEARING, InputEnded): rule(hearing.input_ends_in_speech, DRAFTING),
@@ -122,4 +133,24 @@ TRANSITIONS: dict[tuple[Phase, type[Stimulus]], Rule] = {
     (SPEAKING, ToolReturned): rule(acting.tool_returned, SPEAKING),
     (SPEAKING, SayRequested): rule(hearing.say_later, SPEAKING),
     (SPEAKING, InterruptibleSet): rule(hearing.interruptible_set, SPEAKING),
+}
+
+# What the owner may do, in any phase: the move, and where it leads besides where the conversation is.
+BY_OWNER: dict[type[Stimulus], tuple[Callable[..., Outcome], dict[Phase, tuple[Phase, ...]]]] = {
+    Reconfigured: (owning.reconfigured, {HEARING: (LISTENING, DRAFTING, SPEAKING, ENDED)}),
+    TurnCommitted: (owning.turn_committed, {LISTENING: (DRAFTING,), HEARING: (DRAFTING,), DRAFTING: _AFTER_TURN}),
+    InputCleared: (
+        owning.input_cleared,
+        {HEARING: (LISTENING, DRAFTING, SPEAKING, ENDED), DRAFTING: (LISTENING, SPEAKING, ENDED)},
+    ),
+    ReplyRequested: (owning.reply_requested, {LISTENING: (SPEAKING,)}),
+    ReplyCancelled: (owning.reply_cancelled, {SPEAKING: (LISTENING, HEARING, DRAFTING, ENDED)}),
+    ItemAdded: (owning.item_added, {}),
+    ItemDeleted: (owning.item_deleted, {}),
+    ItemTruncated: (owning.item_truncated, {}),
+}
+TRANSITIONS |= {
+    (phase, kind): rule(move, phase, *leads_to.get(phase, ()))
+    for phase in (LISTENING, HEARING, DRAFTING, SPEAKING)
+    for kind, (move, leads_to) in BY_OWNER.items()
 }

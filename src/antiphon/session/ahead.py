@@ -83,7 +83,7 @@ class Ahead:
     async def _read(self, messages: Sequence[Message]) -> None:
         shop, record, start_ns = self._shop, self._turn, self._shop.clock.now_ns()
         try:
-            await shop.thinking.prefill(messages, tools=shop.tools)
+            await shop.thinking.prefill(messages, tools=shop.tools(shop.settings.usual))
         except AntiphonError as error:
             shop.report(Stage.PREFILL, error)
         if record is not None:

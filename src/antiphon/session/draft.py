@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from antiphon.core.errors import AntiphonError
 from antiphon.core.flow import ToolCall
@@ -26,6 +26,7 @@ from antiphon.dialogue.stimuli import (
 )
 from antiphon.session.reply_text import ReplyText
 from antiphon.think.chunker import Chunker
+from antiphon.think.language_model import AUTO
 from antiphon.think.reasoning import ReasoningFilter
 from antiphon.think.spoken_form import SpokenForm
 
@@ -33,18 +34,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from antiphon.core.clock import Clock
-    from antiphon.core.flow import Message, Pcm, TextChunk, ToolSpec
+    from antiphon.core.flow import Message, Pcm, SpeechPiece, TextChunk, ToolSpec
+    from antiphon.dialogue.commands import WriteReply
+    from antiphon.dialogue.options import ReplyOptions
     from antiphon.dialogue.stimuli import Stimulus
     from antiphon.hear.recognizer import Recognition
     from antiphon.session.engines import Engines
     from antiphon.session.record import TurnRecord
+    from antiphon.session.settings import SessionSettings
     from antiphon.speak.player import Player
-    from antiphon.think.chunker import ChunkerSettings
     from antiphon.think.language_model import Thinking
-    from antiphon.think.spoken_form import SpokenFormSettings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Workshop:
     """What all drafts of a conversation work with."""
 
@@ -53,13 +55,31 @@ class Workshop:
     thinking: Thinking
     player: Player
     clock: Clock
-    chunker: ChunkerSettings
-    spoken_form: SpokenFormSettings
-    starts_thinking: bool  # the language model's replies begin inside a thought
-    max_tokens: int
-    tools: tuple[ToolSpec, ...]
+    settings: SessionSettings  # may be replaced while the conversation goes on
+    own_tools: tuple[ToolSpec, ...]
     tell: Callable[[Stimulus], None]
     report: Callable[[Stage, AntiphonError], None]
+
+    def tools(self, options: ReplyOptions) -> tuple[ToolSpec, ...]:
+        """What a reply with these options is offered."""
+        every = (*self.own_tools, *self.settings.owner_tools)
+        return every if options.tools is None else tuple(spec for spec in every if spec.name in options.tools)
+
+
+class Audience(Protocol):
+    """Who hears how a reply comes along."""
+
+    def voiced(self, draft: DraftWork, piece: SpeechPiece) -> None:
+        """A piece of it was queued to be heard."""
+        ...
+
+    def written(self, draft: DraftWork) -> None:
+        """There is more of a reply that is only written."""
+        ...
+
+    def complete(self, draft: DraftWork) -> None:
+        """All of a reply that is only written is there."""
+        ...
 
 
 @dataclass(slots=True)
@@ -87,12 +107,15 @@ class _Pass:
 class DraftWork:
     """One reply in the making."""
 
-    def __init__(self, number: int, shop: Workshop, record: TurnRecord) -> None:
+    def __init__(self, number: int, shop: Workshop, record: TurnRecord, audience: Audience) -> None:
         self.number = number
+        self.is_text = False  # it is only written
+        self._audience = audience
         self.record = record
         self.confirmed = asyncio.Event()
         self.text = ReplyText()
         self.told_chars = 0  # how much of what is said was told to the owner
+        self.sent_samples = 0  # of its sound, where it does not wait for its time
         self._shop = shop
         self._going = asyncio.Event()
         self._going.set()
@@ -135,15 +158,16 @@ class DraftWork:
             return
         shop.tell(ProsodyJudged(at_ns=shop.clock.now_ns(), draft=self.number, probability=probability))
 
-    async def write(self, messages: Sequence[Message], *, may_use_tools: bool) -> None:
+    async def write(self, command: WriteReply) -> None:
         """Ask the model whether the words end a sentence, then write and voice the reply, or as far as to a tool."""
         shop = self._shop
-        tools = shop.tools if may_use_tools else ()
+        tools = shop.tools(command.options) if command.may_use_tools else ()
+        self.is_text = command.options.is_text
         is_asking = False
         try:
             if not self._passes:
-                await self._measure_end(messages, tools)
-            is_asking = await self._write(messages, tools)
+                await self._measure_end(command.messages, tools)
+            is_asking = await self._write(command, tools)
         except AntiphonError as error:
             if not self._voiced:
                 self._fail(Stage.THINK, error)
@@ -152,9 +176,16 @@ class DraftWork:
         if is_asking:
             shop.tell(ToolsWanted(at_ns=shop.clock.now_ns(), draft=self.number))
         elif self._voiced:
-            shop.player.finish(self.number)
+            self.finish()
         else:
             shop.tell(DraftFailed(at_ns=shop.clock.now_ns(), draft=self.number))
+
+    def finish(self) -> None:
+        """No more will come."""
+        if self.is_text:
+            self._audience.complete(self)
+        else:
+            self._shop.player.finish(self.number)
 
     async def say(self, text: str, *, is_whole: bool) -> None:
         """Voice a text that no model wrote, as the whole reply or as one more pass of it."""
@@ -162,7 +193,7 @@ class DraftWork:
         await self._take(work, text)
         await self._finish(work, is_last=is_whole)
         if is_whole and self._voiced:
-            self._shop.player.finish(self.number)
+            self.finish()
         elif is_whole:
             self._shop.tell(DraftFailed(at_ns=self._shop.clock.now_ns(), draft=self.number))
 
@@ -177,12 +208,18 @@ class DraftWork:
         if mass is not None:
             shop.tell(EndMassMeasured(at_ns=shop.clock.now_ns(), draft=self.number, mass=mass))
 
-    async def _write(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> bool:
+    async def _write(self, command: WriteReply, tools: Sequence[ToolSpec]) -> bool:
         """Write one pass; True if the model asks for tools."""
-        shop = self._shop
+        shop, options = self._shop, command.options
         work = self._begin(is_pass=True)
         self._writing_since_ns = shop.clock.now_ns()
-        async with aclosing(shop.thinking.write(messages, max_tokens=shop.max_tokens, tools=tools)) as pieces:
+        writing = shop.thinking.write(
+            command.messages,
+            max_tokens=options.max_tokens or shop.settings.max_tokens,
+            tools=tools,
+            tool_choice=options.tool_choice if tools and not work.start_index else AUTO,
+        )
+        async with aclosing(writing) as pieces:
             async for piece in pieces:
                 self.record.mark(Mark.FIRST_TOKEN)
                 if isinstance(piece, ToolCall):
@@ -204,10 +241,11 @@ class DraftWork:
         if self._passes or not is_pass:
             self.text.begin(is_pass=is_pass)
         self._passes += is_pass
+        settings = shop.settings
         return _Pass(
-            reasoning=ReasoningFilter(starts_inside=shop.starts_thinking),
-            spoken=SpokenForm(shop.spoken_form),
-            chunker=Chunker(shop.chunker),
+            reasoning=ReasoningFilter(starts_inside=settings.starts_thinking),
+            spoken=SpokenForm(replace(settings.spoken_form, enabled=False) if self.is_text else settings.spoken_form),
+            chunker=Chunker(settings.chunker),
             start_said=self.text.said_chars,
             start_index=self._chunks,
         )
@@ -216,14 +254,31 @@ class DraftWork:
         self.text.write(written)
         work.written += written
         said = self.text.say(work.spoken.feed(written))
+        if self.is_text:
+            await self._show()
+            return
         for chunk in work.chunker.feed(said):
             await self._voice(work.placed(chunk, is_last=False))
 
     async def _finish(self, work: _Pass, *, is_last: bool) -> None:
         said = self.text.say(work.spoken.finish())
+        if self.is_text:
+            await self._show()
+            return
         chunks = [*work.chunker.feed(said), *work.chunker.finish()]
         for chunk in chunks:
             await self._voice(work.placed(chunk, is_last=is_last and chunk is chunks[-1]))
+
+    async def _show(self) -> None:
+        """Let what is written so far be read."""
+        if not self.text.said_chars:
+            return
+        if not self._voiced:
+            self._voiced = True
+            self._shop.tell(DraftVoiced(at_ns=self._shop.clock.now_ns(), draft=self.number))
+        await self.confirmed.wait()
+        await self._going.wait()
+        self._audience.written(self)
 
     async def _voice(self, chunk: TextChunk) -> None:
         """Synthesise one chunk; one that fails is left out, the rest of the reply is still said."""
@@ -247,6 +302,7 @@ class DraftWork:
                     await self.confirmed.wait()
                     if not await shop.player.push(self.number, piece):
                         return
+                    self._audience.voiced(self, piece)
                     said_chars = piece.chunk.end_chars
                     start_ns = shop.clock.now_ns()
         except AntiphonError as error:

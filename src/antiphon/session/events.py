@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from antiphon.core.errors import AntiphonError
-    from antiphon.core.flow import AudioFrame, Transcript
+    from antiphon.core.flow import AudioFrame, ToolCall, Transcript
     from antiphon.core.stamps import Stage, TurnTimeline
+    from antiphon.dialogue.options import ReplyOptions
     from antiphon.dialogue.turn_end import Evidence
 
 
@@ -58,6 +59,16 @@ class TurnAbandoned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyOpened:
+    """There will be a reply, or an attempt at one: what follows with its number belongs to it."""
+
+    turn: int
+    reply: int
+    at_ns: int
+    options: ReplyOptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyStarted:
     """The first audible sample of the reply leaves now."""
 
@@ -93,6 +104,7 @@ class ReplyFinished:
     at_ns: int
     heard: str  # the part of its text that was heard
     interrupted: bool
+    failed: bool = False  # nothing came of it, or not all that was to come
     retracted: bool = False  # interrupted before a whole word was heard: as if it had never been
 
 
@@ -131,6 +143,23 @@ class ToolUsed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolWanted:
+    """The model wants one of the owner's tools used; `Session.return_tool` tells what came of it."""
+
+    turn: int
+    reply: int
+    call: ToolCall
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleTooLong:
+    """Nobody has said anything for `turn.idle_ms` after a reply."""
+
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnMeasured:
     """All that was stamped for a turn, once its reply has begun to sound or is known not to."""
 
@@ -157,6 +186,7 @@ Event: TypeAlias = (
     | WordsHeard
     | TurnConfirmed
     | TurnAbandoned
+    | ReplyOpened
     | ReplyStarted
     | ReplyText
     | ReplyAudio
@@ -164,6 +194,8 @@ Event: TypeAlias = (
     | ReplyPaused
     | ReplyFinished
     | ToolUsed
+    | ToolWanted
+    | IdleTooLong
     | TurnMeasured
     | StageFailed
     | SessionEnded

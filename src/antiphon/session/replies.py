@@ -6,9 +6,9 @@ Threads: the event loop. What it does not know: why something is ordered.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from antiphon.core.flow import AudioFrame
 from antiphon.core.stamps import Mark
 from antiphon.dialogue import stimuli
 from antiphon.session import events
@@ -18,35 +18,40 @@ from antiphon.speak.player import ReplyEnded, SoundBegan
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine
 
-    from antiphon.core.flow import AudioFrame, Message, Pcm, ToolCall
+    from antiphon.core.flow import Pcm, SpeechPiece, ToolCall
+    from antiphon.dialogue.commands import WriteReply
+    from antiphon.dialogue.options import ReplyOptions
     from antiphon.session.draft import Workshop
     from antiphon.session.tool_runs import ToolRuns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
-    """What the replies need of the session."""
-
-    start: Callable[[Coroutine[object, object, None]], asyncio.Task[None]]
-    emit: Callable[[events.Event], None]
+UNPACED_MS = 100  # of sound in a frame that need not wait for its time
 
 
 class Replies:
     """Of one conversation."""
 
-    def __init__(self, shop: Workshop, tools: ToolRuns, owner: Owner) -> None:
+    def __init__(
+        self,
+        shop: Workshop,
+        tools: ToolRuns,
+        *,
+        start: Callable[[Coroutine[object, object, None]], asyncio.Task[None]],
+        emit: Callable[[events.Event], None],
+    ) -> None:
         self._shop = shop
         self._tools = tools
-        self._owner = owner
+        self._start = start
+        self._emit = emit
         self._drafts: dict[int, DraftWork] = {}
         self._work: dict[int, list[asyncio.Task[None]]] = {}
 
     @property
-    def under_way(self) -> int:
-        """How many drafts and replies there are."""
-        return len(self._drafts)
+    def under_way(self) -> tuple[int, int]:
+        """How many drafts and replies there are, and how many of them somebody works on."""
+        return len(self._drafts), len(self._work)
 
     def record(self, number: int) -> TurnRecord:
         """The stamps of a draft."""
@@ -56,28 +61,40 @@ class Replies:
 
     def hear(self, number: int, record: TurnRecord, until_samples: int) -> None:
         """A draft begins: find out what was said."""
-        draft = self._drafts[number] = DraftWork(number, self._shop, record)
-        self._work[number] = [self._owner.start(draft.hear(until_samples))]
+        draft = self._drafts[number] = DraftWork(number, self._shop, record, self)
+        self._work[number] = [self._start(draft.hear(until_samples))]
 
     def judge_voice(self, number: int, pcm: Pcm) -> None:
         self._begin(number, self._drafts[number].judge_voice(pcm))
 
-    def write(self, number: int, messages: Sequence[Message], *, may_use_tools: bool) -> None:
-        self._begin(number, self._drafts[number].write(messages, may_use_tools=may_use_tools))
+    def write(self, command: WriteReply, turn: int) -> None:
+        """Have it written; one that no turn of the caller's has begun is begun here."""
+        if command.draft not in self._drafts:
+            self._make(command.draft, turn)
+        self._begin(command.draft, self._drafts[command.draft].write(command))
 
     def say(self, number: int, text: str, *, is_whole: bool, turn: int) -> None:
         """Voice a given text; a whole one is a reply of its own."""
         if is_whole:
-            self._drafts[number] = DraftWork(number, self._shop, TurnRecord(turn, self._shop.clock))
+            self._make(number, turn)
         self._begin(number, self._drafts[number].say(text, is_whole=is_whole))
 
-    def run_tool(self, number: int, call: ToolCall) -> None:
-        self._tools.run(self._drafts[number], call)
+    def finish(self, number: int) -> None:
+        self._drafts[number].finish()
 
-    def play(self, number: int, turn: int, now_ns: int) -> None:
+    def run_tool(self, number: int, call: ToolCall, now_ns: int) -> None:
+        draft = self._drafts[number]
+        if any(spec.name == call.name for spec in self._shop.settings.owner_tools):
+            turn = draft.record.turn
+            self._emit(events.ToolWanted(turn=turn, reply=number, call=call, at_ns=now_ns))
+        else:
+            self._tools.run(draft, call)
+
+    def play(self, number: int, turn: int, now_ns: int, options: ReplyOptions) -> None:
         """Let it be heard, as the answer to that turn: noise may have brought the answer to an earlier one."""
         draft = self._drafts[number]
         draft.record.turn = turn
+        self._emit(events.ReplyOpened(turn=turn, reply=number, at_ns=now_ns, options=options))
         draft.record.mark(Mark.CONFIRMED, now_ns)
         draft.confirmed.set()
         self._tools.confirmed(number)
@@ -85,13 +102,13 @@ class Replies:
     def duck(self, number: int, now_ns: int, *, soft: bool) -> None:
         self._shop.player.duck(number, soft=soft)
         turn = self._drafts[number].record.turn
-        self._owner.emit(events.ReplyDucked(turn=turn, reply=number, at_ns=now_ns, soft=soft))
+        self._emit(events.ReplyDucked(turn=turn, reply=number, at_ns=now_ns, soft=soft))
 
     def pause(self, number: int, now_ns: int) -> None:
         draft = self._drafts[number]
         draft.hold()
         self._shop.player.pause(number)
-        self._owner.emit(events.ReplyPaused(turn=draft.record.turn, reply=number, at_ns=now_ns, resumed=False))
+        self._emit(events.ReplyPaused(turn=draft.record.turn, reply=number, at_ns=now_ns, resumed=False))
 
     def resume(self, number: int, now_ns: int) -> None:
         draft = self._drafts.get(number)
@@ -99,14 +116,16 @@ class Replies:
             return
         draft.go_on()
         self._shop.player.resume(number)
-        self._owner.emit(events.ReplyPaused(turn=draft.record.turn, reply=number, at_ns=now_ns, resumed=True))
+        self._emit(events.ReplyPaused(turn=draft.record.turn, reply=number, at_ns=now_ns, resumed=True))
 
     def stop(self, number: int) -> None:
         if number not in self._drafts:
             return
         self._cancel(number)
         played = self._shop.player.stop(number)
-        self._end(number, played.chars if played else 0, interrupted=True)
+        draft = self._drafts[number]
+        chars = draft.told_chars if draft.is_text else played.chars if played else 0
+        self._end(number, chars, interrupted=True)
 
     def drop(self, number: int) -> None:
         self._cancel(number)
@@ -119,6 +138,16 @@ class Replies:
         if draft is not None and draft.confirmed.is_set():
             self._measure(draft)
             self.drop(number)
+            self._emit(
+                events.ReplyFinished(
+                    turn=draft.record.turn,
+                    reply=number,
+                    at_ns=self._shop.clock.now_ns(),
+                    heard="",
+                    interrupted=False,
+                    failed=True,
+                )
+            )
 
     def close(self) -> None:
         for number in tuple(self._work):
@@ -129,34 +158,64 @@ class Replies:
 
     def sounds(self, frame: AudioFrame) -> None:
         """The next frame of the present reply is due."""
+        if not self._shop.settings.is_paced:  # it went out as soon as it was there
+            return
         played = self._shop.player.played()
         draft = self._drafts[played.generation]
-        self._owner.emit(events.ReplyAudio(turn=draft.record.turn, reply=draft.number, frame=frame))
+        self._emit(events.ReplyAudio(turn=draft.record.turn, reply=draft.number, frame=frame))
         self._tell_text(draft, played.chars)
+
+    # From drafts.
+
+    def voiced(self, draft: DraftWork, piece: SpeechPiece) -> None:
+        """A piece was queued: where nothing is paced it goes out at once, and its text with it."""
+        if self._shop.settings.is_paced:
+            return
+        now_ns, step = self._shop.clock.now_ns(), piece.rate_hz * UNPACED_MS // 1000
+        for start in range(0, len(piece.pcm), step):
+            frame = AudioFrame(piece.pcm[start : start + step], piece.rate_hz, draft.sent_samples, now_ns)
+            draft.sent_samples = frame.end_samples
+            self._emit(events.ReplyAudio(turn=draft.record.turn, reply=draft.number, frame=frame))
+        self._tell_text(draft, piece.chunk.end_chars)
+
+    def written(self, draft: DraftWork) -> None:
+        if not draft.told_chars:
+            self._begins(draft, self._shop.clock.now_ns())
+        self._tell_text(draft, draft.text.said_chars)
+
+    def complete(self, draft: DraftWork) -> None:
+        if draft.number in self._drafts:
+            self._end(draft.number, draft.text.said_chars, interrupted=False)
 
     def played(self, event: SoundBegan | ReplyEnded) -> None:
         """The present reply has begun to sound, or has sounded."""
         match event:
             case SoundBegan(generation=number, at_ns=at_ns):
-                draft = self._drafts[number]
-                draft.record.mark(Mark.FIRST_SOUND, at_ns)
-                self._owner.emit(events.ReplyStarted(turn=draft.record.turn, reply=number, at_ns=at_ns))
-                self._measure(draft)
-                self._shop.tell(stimuli.ReplyBegan(at_ns=at_ns, draft=number))
+                self._begins(self._drafts[number], at_ns)
             case ReplyEnded(played=played):
                 self._end(played.generation, played.chars, interrupted=False)
+
+    def _begins(self, draft: DraftWork, at_ns: int) -> None:
+        draft.record.mark(Mark.FIRST_SOUND, at_ns)
+        self._emit(events.ReplyStarted(turn=draft.record.turn, reply=draft.number, at_ns=at_ns))
+        self._measure(draft)
+        self._shop.tell(stimuli.ReplyBegan(at_ns=at_ns, draft=draft.number))
+
+    def _make(self, number: int, turn: int) -> None:
+        self._drafts[number] = DraftWork(number, self._shop, TurnRecord(turn, self._shop.clock), self)
 
     def _end(self, number: int, said_chars: int, *, interrupted: bool) -> None:
         self._cancel(number)
         draft = self._drafts[number]
-        self._tell_text(draft, said_chars)
+        if self._shop.settings.is_paced:  # else the owner has been told more than was heard
+            self._tell_text(draft, said_chars)
         del self._drafts[number]
         passes = draft.text.passes(said_chars)
         heard = "".join(passes).strip()
         now_ns = self._shop.clock.now_ns()
         if Mark.FIRST_SOUND not in draft.record.timeline().marks:
             self._measure(draft)
-        self._owner.emit(
+        self._emit(
             events.ReplyFinished(
                 turn=draft.record.turn,
                 reply=number,
@@ -171,16 +230,16 @@ class Replies:
     def _measure(self, draft: DraftWork) -> None:
         timeline = draft.record.timeline()
         if Mark.SPEECH_ENDED in timeline.marks:  # else it answers nobody and there is nothing to measure
-            self._owner.emit(events.TurnMeasured(timeline=timeline))
+            self._emit(events.TurnMeasured(timeline=timeline))
 
     def _tell_text(self, draft: DraftWork, said_chars: int) -> None:
         text = draft.text.between(draft.told_chars, said_chars)
         draft.told_chars = max(draft.told_chars, said_chars)
         if text:
-            self._owner.emit(events.ReplyText(turn=draft.record.turn, reply=draft.number, text=text))
+            self._emit(events.ReplyText(turn=draft.record.turn, reply=draft.number, text=text))
 
     def _begin(self, number: int, work: Coroutine[object, object, None]) -> None:
-        self._work.setdefault(number, []).append(self._owner.start(work))
+        self._work.setdefault(number, []).append(self._start(work))
 
     def _cancel(self, number: int) -> None:
         for task in self._work.pop(number, []):
