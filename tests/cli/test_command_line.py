@@ -110,3 +110,48 @@ def test_the_example_in_the_docs_runs(tmp_path: Path) -> None:
     assert "TurnConfirmed" in done.stdout
     assert "ReplyFinished" in done.stdout
     assert done.stdout.rstrip().endswith("SessionEnded")
+
+
+def test_a_recorded_conversation_can_be_replayed(tmp_path: Path) -> None:
+    """`--record` writes one log for its owner alone; it replays to the same, and with other settings to a table."""
+    clip = ROOT / "src" / "antiphon" / "assets" / "short_order.flac"
+    done = antiphon("converse", str(clip), "--record", "logs", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (log,) = (tmp_path / "logs").iterdir()
+    assert log.name in done.stdout
+    same = antiphon("replay", str(log))
+    assert same.returncode == 0, same.stdout
+    assert "commands: the same" in same.stdout
+    other = antiphon("replay", str(log), "--set", "turn.longest_wait_ms=300")
+    assert other.returncode == 0, other.stderr
+    assert "milk" in other.stdout
+    assert "cut-ins" in other.stdout
+
+
+def test_a_file_can_talk_over_the_reply(tmp_path: Path) -> None:
+    """`--barge-in-at` begins the second file while the first is being answered, and says how soon the reply stopped."""
+    clips = [str(ROOT / "src" / "antiphon" / "assets" / name) for name in ("short_order.flac", "order.flac")]
+    done = antiphon("converse", *clips, "--barge-in-at", "0.8", "--json", "talk.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    told = json.loads((tmp_path / "talk.json").read_text())
+    (barge_in,) = told["barge_ins"]
+    assert barge_in["interrupted"]
+    assert 0 < barge_in["stop_ms"] < 3000
+    assert [True, False] == [reply["interrupted"] for reply in told["replies"] if not reply["retracted"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--barge-in-at", "soon"], "no list of seconds"),
+        (["--barge-in-at", "1,2"], "is for 2 files, but 0 have"),
+        (["--record", "clip.flac"], "clip.flac"),
+    ],
+)
+def test_a_wrong_request_does_not_take_a_models_loading(tmp_path: Path, words: list[str], said: str) -> None:
+    clip = ROOT / "src" / "antiphon" / "assets" / "short_order.flac"
+    (tmp_path / "clip.flac").write_bytes(clip.read_bytes())
+    done = antiphon("converse", "clip.flac", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Models loaded" not in done.stdout

@@ -10,9 +10,12 @@ from antiphon.core.clock import MILLISECOND_NS, SECOND_NS
 from antiphon.observe.terminal import show
 from antiphon.observe.waterfall import layout
 from antiphon.session.events import (
+    ReplyDucked,
     ReplyFinished,
+    ReplyPaused,
     ReplyStarted,
     StageFailed,
+    ToolUsed,
     TurnConfirmed,
     TurnMeasured,
     TurnStarted,
@@ -35,7 +38,7 @@ class Narrator:
         self._origin_ns: int | None = None
         self._timelines: list[TurnTimeline] = []
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: Event) -> None:  # noqa: C901, PLR0912 - one case per event
         """Print what happened, if it is worth a line."""
         match event:
             case TurnStarted(at_ns=at_ns):
@@ -48,9 +51,19 @@ class Narrator:
             case ReplyStarted(at_ns=at_ns):
                 self._line(at_ns, "reply", Text("first sound", "green"))
             case ReplyFinished(at_ns=at_ns, heard=heard, interrupted=interrupted):
-                self._line(at_ns, "said", Text(heard, "bold green"))
+                if heard:
+                    self._line(at_ns, "said", Text(heard, "bold green"))
                 if interrupted:
                     self._line(at_ns, "caller", Text("took the turn back", "dim"))
+            case ReplyDucked(at_ns=at_ns, soft=True):
+                self._line(at_ns, "reply", Text("softer: a voice over it", "dim"))
+            case ReplyPaused(at_ns=at_ns, resumed=resumed):
+                what = "goes on: nothing was said" if resumed else "waits: somebody speaks"
+                self._line(at_ns, "reply", Text(what, "dim"))
+            case ToolUsed():
+                took_ms = (event.at_ns - event.started_ns) / MILLISECOND_NS
+                used = f"{event.name}({event.arguments}) -> {event.output}  [{took_ms:.0f} ms]"
+                self._line(event.at_ns, "tool", Text(used, "red" if event.failed else "magenta"))
             case TurnMeasured(timeline=timeline):
                 self._timelines.append(timeline)
             case StageFailed(stage=stage, error=error):

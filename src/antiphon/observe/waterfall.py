@@ -41,6 +41,7 @@ COLOURS: Mapping[Stage, Colour] = {  # in the order of the rows
     Stage.PROSODY: Colour.JUDGE,
     Stage.JUDGE: Colour.JUDGE,
     Stage.THINK: Colour.THINK,
+    Stage.ACT: Colour.THINK,
     Stage.SPEAK: Colour.SPEAK,
     Stage.PLAY: Colour.PLAY,
 }
@@ -54,6 +55,7 @@ LABELS: Mapping[Stage, str] = {
     Stage.PROSODY: "tone of voice",
     Stage.JUDGE: "turn end",
     Stage.THINK: "language model",
+    Stage.ACT: "tool",
     Stage.SPEAK: "voice",
     Stage.PLAY: "playout",
 }
