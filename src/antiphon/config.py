@@ -7,6 +7,9 @@ and checks; to add one, add a field to `Config`. All else follows from the field
 field's `Annotated[int, "what it is for"]`. config_values.py lists the types; a section's module must import them at
 run time.
 
+A field that is no part of its section's `repr` is a secret: it comes from its variable alone, and `Setting` does not
+hold its value.
+
 In variables and flags a tuple's items are separated by commas, or written as a TOML array. An empty variable counts
 as not set. Relative paths start at the working folder, wherever they are written.
 
@@ -29,15 +32,22 @@ from platformdirs import user_config_path
 
 from antiphon.config_values import Value, choices, seen, to_toml, type_name, value_of_text, value_of_toml
 from antiphon.core.errors import CallerError, check_range
+from antiphon.dialogue.log import LogSettings
 from antiphon.dialogue.settings import TurnSettings
+from antiphon.hear.whisper_settings import WhisperSettings
+from antiphon.think.chat_address import is_address, read_address
+from antiphon.think.chat_settings import ChatServerSettings
 from antiphon.think.chunker import ChunkerSettings
 from antiphon.think.llama import LlamaSettings
+from antiphon.think.spoken_form import SpokenFormSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 FILE_NAME = "antiphon.toml"
 PREFIX = "ANTIPHON_"
+# Secrets that have a name of their own already.
+FOREIGN_VARIABLES = {"chat_server.openai_key": "OPENAI_API_KEY"}
 OTHER_VARIABLES = frozenset({"ANTIPHON_CACHE"})  # ours too, but no setting: it moves the models' cache
 TYPO = 0.82  # so like a setting's variable must another be to be a slip: Kubernetes sets ANTIPHON_SERVICE_HOST itself
 MOST_THREADS = 256
@@ -46,22 +56,29 @@ MOST_CONVERSATIONS = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChoice:
-    """Which model does what: names of the catalogue, or for the language model the path of a GGUF file.
+    """Which model does what: names of the catalogue; for the recognizer also a folder of a Whisper model in
+    CTranslate2's form, written with a slash; for the language model a GGUF file's path or a server's address.
 
     Raises:
-        CallerError: a role that cannot stay empty is empty.
+        CallerError: a role that cannot stay empty is empty, or the server's address is none.
     """
 
     voice_detector: Annotated[str, "hears that somebody speaks"] = "silero-v6"
     prosody: Annotated[str, "hears whether it sounded finished; empty: nobody does"] = "smart-turn-v3.2"
-    recognizer: Annotated[str, "turns speech into words"] = "whisper-tiny.en"
+    recognizer: Annotated[str, "turns speech into words; a name, or the path of a folder"] = "whisper-tiny.en"
     language_model: Annotated[str, "writes the replies"] = "smollm2-135m-instruct-q4_1"
     voice: Annotated[str, "speaks the replies"] = "hibari-heart"
+    starts_thinking: Annotated[bool, "the language model's replies begin inside a thought, with no tag to open it"] = (
+        False
+    )
 
     def __post_init__(self) -> None:
         for item in fields(self):
-            if item.name != "prosody" and not getattr(self, item.name).strip():
+            value = getattr(self, item.name)
+            if item.name != "prosody" and isinstance(value, str) and not value.strip():
                 raise CallerError(f"{item.name} is empty", hint="`antiphon models list` shows the names")
+        if is_address(self.language_model):
+            read_address(self.language_model)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +124,11 @@ class Config:
     cpu: CpuSettings = field(default_factory=CpuSettings)
     capacity: CapacitySettings = field(default_factory=CapacitySettings)
     chunker: ChunkerSettings = field(default_factory=ChunkerSettings)
+    spoken_form: SpokenFormSettings = field(default_factory=SpokenFormSettings)
+    whisper: WhisperSettings = field(default_factory=WhisperSettings)
     llama: LlamaSettings = field(default_factory=LlamaSettings)
+    chat_server: ChatServerSettings = field(default_factory=ChatServerSettings)
+    record: LogSettings = field(default_factory=LogSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +140,7 @@ class Key:
     wanted: object  # its type, as `get_type_hints` gives it
     default: Value
     doc: str
+    is_secret: bool
 
     @property
     def dotted(self) -> str:
@@ -126,7 +148,7 @@ class Key:
 
     @property
     def variable(self) -> str:
-        return f"{PREFIX}{self.section}_{self.name}".upper()
+        return FOREIGN_VARIABLES.get(self.dotted) or f"{PREFIX}{self.section}_{self.name}".upper()
 
 
 class Layer(StrEnum):
@@ -157,7 +179,7 @@ class Setting:
     """A setting as it was resolved."""
 
     key: Key
-    value: Value
+    value: Value  # a secret's is its default
     origin: Origin
 
 
@@ -179,12 +201,14 @@ def keys() -> tuple[Key, ...]:
     for section in fields(Config):
         values = getattr(defaults, section.name)
         hints = get_type_hints(type(values), include_extras=True)
-        for name in (item.name for item in fields(values)):
-            hint = hints[name]
+        for item in fields(values):
+            name, hint = item.name, hints[item.name]
             wanted, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
             doc = next((extra for extra in extras if isinstance(extra, str)), "")
             default = getattr(values, name)
-            found.append(Key(section=section.name, name=name, wanted=wanted, default=default, doc=doc))
+            secret = not item.repr
+            key = Key(section=section.name, name=name, wanted=wanted, default=default, doc=doc, is_secret=secret)
+            found.append(key)
     return tuple(found)
 
 
@@ -217,7 +241,7 @@ def load(
         settings=tuple(
             Setting(
                 key=key,
-                value=getattr(getattr(config, key.section), key.name),
+                value=key.default if key.is_secret else getattr(getattr(config, key.section), key.name),
                 origin=given[key.dotted][1] if key.dotted in given else DEFAULT,
             )
             for key in keys()
@@ -281,9 +305,9 @@ def _in_environment(environment: Mapping[str, str]) -> Iterator[tuple[str, tuple
     variables = {key.variable: key for key in keys()}
     ours = tuple(f"{PREFIX}{section.upper()}_" for section in _sections())
     for variable, text in sorted(environment.items()):
-        if not variable.startswith(PREFIX) or variable in OTHER_VARIABLES:
-            continue
         key = variables.get(variable)
+        if key is None and (not variable.startswith(PREFIX) or variable in OTHER_VARIABLES):
+            continue
         if key is None:
             near = get_close_matches(variable, variables, n=1, cutoff=TYPO)
             if near or variable.startswith(ours):
@@ -326,12 +350,15 @@ def _unknown(dotted: str, where: str) -> CallerError:
 
 
 def _checked(key: Key, raw: object, origin: Origin, *, from_text: bool) -> Value:
+    if key.is_secret and origin.layer is not Layer.ENVIRONMENT and raw != "":
+        raise CallerError(f"{origin}: {key.dotted} is a secret", hint=f"set the variable {key.variable} instead")
     try:
         return value_of_text(key.wanted, raw) if from_text and isinstance(raw, str) else value_of_toml(key.wanted, raw)
     except ValueError as error:
+        shown = "secret" if key.is_secret else seen(raw)
         near = get_close_matches(str(raw), choices(key.wanted), n=1)
         raise CallerError(
-            f"{origin}: {key.dotted} is {seen(raw)}, but must be {type_name(key.wanted)}",
+            f"{origin}: {key.dotted} is {shown}, but must be {type_name(key.wanted)}",
             hint=f"did you mean {near[0]}?" if near else f"the default is {to_toml(key.default)}",
         ) from error
 

@@ -19,6 +19,7 @@ from antiphon.models.store import Store
 from antiphon.scheduling.lanes import ThreadLane
 from antiphon.scheduling.openmp import limit_spinning
 from antiphon.session import Engines, Session, SessionSettings
+from antiphon.think.chat_address import is_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +55,7 @@ class Runtime:
         Raises:
             CallerError: a model's name is unknown.
             MachineError: a model is not on this machine, or the machine cannot run it.
+            PeerError: the language model's server does not answer as it should.
         """
         limit_spinning()
         lanes = _Lanes(config.capacity.conversations)
@@ -156,14 +158,22 @@ async def _load_engines(config: Config, store: Store, lanes: _Lanes) -> Engines:
     def recognizer() -> Recognizer:
         from antiphon.hear.whisper import WhisperRecognizer  # noqa: PLC0415
 
+        name = models.recognizer
         return WhisperRecognizer.load(
-            store.locate(models.recognizer), lane=lanes.recognizer, threads=cpu.recognizer_threads or cores
+            Path(name).expanduser() if is_path(name) else store.locate(name),
+            lane=lanes.recognizer,
+            threads=cpu.recognizer_threads or cores,
+            settings=config.whisper,
         )
 
     def language_model() -> LanguageModel:
+        name = models.language_model
+        if is_address(name):
+            from antiphon.think.chat_server import ChatServer  # noqa: PLC0415
+
+            return ChatServer.load(name, settings=config.chat_server)
         from antiphon.think.llama import LlamaModel  # noqa: PLC0415
 
-        name = models.language_model
         return LlamaModel.load(
             Path(name).expanduser() if name.endswith(".gguf") else store.file(name),
             lane=lanes.language_model,
@@ -174,14 +184,9 @@ async def _load_engines(config: Config, store: Store, lanes: _Lanes) -> Engines:
         )
 
     def voice() -> Synthesizer:
-        from antiphon.speak.hibari import HibariVoice  # noqa: PLC0415
+        from antiphon.speak.voices import load_voice  # noqa: PLC0415
 
-        return HibariVoice.load(
-            store.file(models.voice),
-            voice=models.voice.removeprefix("hibari-"),
-            lane=lanes.voice,
-            threads=cpu.voice_threads or cores,
-        )
+        return load_voice(models.voice, store=store, lane=lanes.voice, threads=cpu.voice_threads or cores)
 
     loaders = (voice_detector, prosody, recognizer, language_model, voice)
     loaded = await asyncio.gather(*(asyncio.to_thread(load) for load in loaders), return_exceptions=True)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import pytest
 from antiphon_think_doubles import ScriptedModel, pieces
+from tests.think.chat_server_double import LoopbackServer, parrot
 
 from antiphon.core.errors import AntiphonError, EngineError
 from antiphon.core.flow import Message
 from antiphon.scheduling.lanes import ThreadLane
+from antiphon.think.chat_settings import ChatServerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -25,12 +28,20 @@ WEATHER = (SYSTEM, Message("user", "Tell me about the weather today."))
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param("scripted", marks=pytest.mark.unit), pytest.param("llama", marks=pytest.mark.model)],
+    params=[
+        pytest.param("scripted", marks=pytest.mark.unit),
+        pytest.param("chat_server", marks=pytest.mark.e2e),
+        pytest.param("llama", marks=pytest.mark.model),
+    ],
 )
 def load(request) -> Iterator[Callable[[], LanguageModel]]:
     """A function that loads the model; all that it loads are closed in the end."""
     if request.param == "scripted":
         yield lambda: ScriptedModel(lambda messages: pieces(f"You said: {messages[-1].text.replace('<', '')}"))
+        return
+    if request.param == "chat_server":
+        with LoopbackServer(parrot) as server:
+            yield lambda: asked_once(server.url)
         return
     from antiphon.think.llama import LlamaModel
 
@@ -46,6 +57,15 @@ def load(request) -> Iterator[Callable[[], LanguageModel]]:
     for model in loaded:
         model.close()
     lane.close()
+
+
+def asked_once(url: str) -> LanguageModel:
+    from antiphon.think.chat_server import ChatServer
+
+    model = ChatServer.load(url, settings=ChatServerSettings(end_mass_ms=5000))
+    with ThreadPoolExecutor() as elsewhere:  # one test loads within its loop
+        elsewhere.submit(asyncio.run, model.warm_up()).result(10)
+    return model
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from contextlib import aclosing
 import pytest
 
 from antiphon.core.errors import CallerError, EngineError
-from antiphon.core.flow import Message
+from antiphon.core.flow import Message, ToolCall, ToolSpec
 from antiphon.scheduling.lanes import ThreadLane
 from antiphon.think.llama import LlamaModel, LlamaSettings
 from antiphon.think.llama_server import LlamaServer, ServerPlan, read_chat_template
@@ -258,3 +259,181 @@ def test_a_failing_reader_is_heard(server):
 
     with pytest.raises(ZeroDivisionError):
         server.complete({"prompt": "Hi", "n_predict": 2}, fail)
+
+
+PRICE = ToolSpec(
+    name="get_price",
+    description="Look up what a drink costs.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "drink": {"type": "string"},
+            "size": {"enum": ["small", "large"]},
+            "count": {"type": "integer"},
+            "notes": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["drink", "size"],
+    },
+)
+WEATHER = ToolSpec(
+    name="get_weather",
+    description="Tell the weather in a city.",
+    parameters={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+)
+TOOLS = (PRICE, WEATHER)
+
+
+async def written(thinking, text, *, then=(), **offered) -> list[object]:
+    messages = [SYSTEM, Message("user", text), *then]
+    async with aclosing(thinking.write(messages, max_tokens=8, **offered)) as reply:
+        return [piece async for piece in reply]
+
+
+@pytest.mark.parametrize("words", ["copied", "free"])
+@pytest.mark.parametrize(
+    "text", ["How much is a large latte?", "Hello.", 'A "quoted" \\ word, 你好\n😀', "word " * 300]
+)
+def test_a_named_tool_is_called_with_arguments_that_fit(model, words, text, monkeypatch):
+    """Whatever was said, the grammar leaves the model nothing else."""
+    monkeypatch.setattr(model._shared.asker, "_copies", words == "copied")
+
+    (call,) = asyncio.run(written(model.open(), text, tools=TOOLS, tool_choice="get_price"))
+
+    assert ("call_1", "get_price") == (call.id, call.name)
+    given = json.loads(call.arguments)
+    assert {"drink", "size"} <= set(given) <= {"drink", "size", "count", "notes"}
+    assert given["size"] in {"small", "large"}
+    assert isinstance(given["drink"], str)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"enum": ["a \\ b", 'q"', "\n", 1, None, "é"]},
+        {"anyOf": [{"type": "number"}, {"type": "null"}]},
+        {"type": "array", "items": {"type": "boolean"}, "uniqueItems": True},
+        {"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "minItems": 2, "maxItems": 2},
+        {"type": "object", "additionalProperties": {"type": "integer"}},
+        {"type": "object", "properties": {"a": {"type": "object", "properties": {"b c": {"type": "string"}}}}},
+        {"$ref": "#/unknown"},
+        {},
+    ],
+)
+@pytest.mark.parametrize("words", ["copied", "free"])
+def test_the_engine_reads_every_grammar(model, schema, words, monkeypatch):
+    """Whatever a parameter is, the arguments are a JSON object that has it."""
+    monkeypatch.setattr(model._shared.asker, "_copies", words == "copied")
+    parameters = {"type": "object", "properties": {"x": schema}, "required": ["x"]}
+    spec = ToolSpec(name="do_it", description="Do it.", parameters=parameters)
+
+    (call,) = asyncio.run(written(model.open(), "Take two, please.", tools=[spec], tool_choice="do_it"))
+
+    assert ["x"] == list(json.loads(call.arguments))
+
+
+def test_copied_arguments_are_the_callers(model):
+    """A number, a choice and a text that were said are the ones that are passed on."""
+    calls = asyncio.run(written(model.open(), "What is the weather in Paris?", tools=TOOLS, tool_choice="get_weather"))
+
+    assert [{"city": "Paris"}] == [json.loads(call.arguments) for call in calls]
+
+
+def test_a_required_call_is_made_and_numbered(model):
+    """One of the tools is called, each call under an id of its own."""
+
+    async def twice() -> list[object]:
+        thinking = model.open()
+        jobs = [written(thinking, "Hello.", tools=TOOLS, tool_choice="required") for _ in range(2)]
+        return [call for job in jobs for call in await job]
+
+    calls = asyncio.run(twice())
+
+    assert ["call_1", "call_2"] == [call.id for call in calls]
+    assert {call.name for call in calls} <= {"get_price", "get_weather"}
+
+
+def test_the_model_calls_what_it_needs_and_else_talks(model):
+    """Left to itself, it takes the tool that a plain request is for, and none for a greeting."""
+    thinking = model.open()
+
+    (call,) = asyncio.run(written(thinking, "What is the weather like in Paris?", tools=TOOLS))
+    talk = asyncio.run(written(thinking, "Good morning, how are you?", tools=TOOLS))
+
+    assert isinstance(call, ToolCall)
+    assert "get_weather" == call.name
+    assert talk == asyncio.run(written(model.open(), "Good morning, how are you?"))
+
+
+def test_tools_change_nothing_else(model):
+    """With none to be used, the reply, what is read ahead and the end of a sentence are as without any."""
+
+    async def scenario(**tools) -> list[object]:
+        thinking = model.open()
+        messages = [SYSTEM, Message("user", "What is the weather like in Paris")]
+        await thinking.prefill(messages, **tools)
+        mass = await thinking.sentence_end_mass(messages, **tools)
+        choice = {"tool_choice": "none"} if tools else {}
+        return [mass, *await written(thinking, messages[-1].text, **tools, **choice)]
+
+    assert asyncio.run(scenario()) == asyncio.run(scenario(tools=TOOLS))
+
+
+def test_what_a_tool_found_is_said(model):
+    """A small model's reply is the result itself; no further call is made of itself."""
+    call = ToolCall("call_1", "get_price", "{}")
+    then = [Message("assistant", "", call), Message("tool", "a latte is 4 euros", call)]
+
+    assert ["A latte is 4 euros."] == asyncio.run(written(model.open(), "How much?", then=then, tools=TOOLS))
+
+
+def test_a_model_with_words_of_its_own_answers_with_what_a_tool_found(smollm2_file):
+    """The result is in its prompt, and in those of later turns."""
+    lane = ThreadLane("test-llm-free", threads=2)
+    settings = LlamaSettings(tool_words="free")
+    model = LlamaModel.load(smollm2_file, lane=lane, threads=1, conversations=1, context_tokens=512, settings=settings)
+    call = ToolCall("call_1", "get_price", "{}")
+    then = [Message("assistant", "", call), Message("tool", "4 euros", call)]
+    try:
+        reply = asyncio.run(written(model.open(), "How much?", then=then, tools=TOOLS))
+        later = [*then, Message("assistant", "4 euros."), Message("user", "Thanks.")]
+        thanks = asyncio.run(written(model.open(), "How much?", then=later, tools=TOOLS))
+    finally:
+        model.close()
+        lane.close()
+
+    assert reply
+    assert ["4 euros."] != reply
+    assert thanks
+
+
+def test_tools_without_end_are_the_callers_mistake(model):
+    """More than the context holds cannot be described."""
+    many = [ToolSpec(name=f"tool_{index}", description="Do a thing.", parameters={}) for index in range(60)]
+
+    with pytest.raises(CallerError, match="60 tools take"):
+        asyncio.run(written(model.open(), "Hi.", tools=many))
+
+
+def test_a_choice_of_no_known_tool_is_the_callers_mistake(model):
+    """The message names what was asked for."""
+    with pytest.raises(CallerError, match="'get_time'"):
+        asyncio.run(written(model.open(), "Hi.", tools=TOOLS, tool_choice="get_time"))
+
+
+def test_a_choice_can_be_given_up(model):
+    """A task that is cancelled while a tool is chosen leaves the conversation and the others usable."""
+
+    async def scenario() -> list[object]:
+        thinking = model.open()
+        for steps in range(1, 40, 6):
+            task = asyncio.ensure_future(written(thinking, f"Hello {steps}.", tools=TOOLS, tool_choice="required"))
+            for _ in range(steps):
+                await asyncio.sleep(0.002)
+            task.cancel()
+            await asyncio.wait({task})
+        jobs = [written(each, "Hello.", tools=TOOLS, tool_choice="required") for each in (thinking, model.open())]
+        return [call.name for calls in await asyncio.gather(*jobs) for call in calls]
+
+    first, second = asyncio.run(asyncio.wait_for(scenario(), 60))
+
+    assert first == second

@@ -9,7 +9,7 @@ positions are int characters of the reply's text as the model generated it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from antiphon.core.clock import samples_to_ns
@@ -84,6 +84,7 @@ class Message:
     role: Literal["system", "user", "assistant", "tool"]
     text: str
     call: ToolCall | None = None
+    item: str = field(default="", compare=False)  # what the conversation's owner knows it by; the same words are equal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from antiphon.act.toolbelt import Toolbelt
 from antiphon.core.stamps import Mark, Stage
 from antiphon.dialogue import commands as do
 from antiphon.dialogue import stimuli
+from antiphon.dialogue.history import prompt
 from antiphon.dialogue.state import Dialogue, Phase
 from antiphon.dialogue.transitions import step
 from antiphon.session import events
@@ -105,8 +106,13 @@ class Conduct:
         self._playing: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Play from here on; turns that the owner ends begin now."""
+        """Play from here on; turns that the owner ends begin now.
+
+        The language model reads the instructions and gets to know the tools, so that the first turn need not wait.
+        """
         self._playing = self._around.start(self._player.run())
+        if self.state.settings.read_ahead:
+            self._ahead.read(prompt(self.state.instructions, (), "Hello."))
         if self.shop.settings.by_hand:
             self.reconfigure(self.shop.settings)
 

@@ -217,7 +217,7 @@ class DraftWork:
             command.messages,
             max_tokens=options.max_tokens or shop.settings.max_tokens,
             tools=tools,
-            tool_choice=options.tool_choice if tools and not work.start_index else AUTO,
+            tool_choice=options.tool_choice if tools and self._passes == 1 else AUTO,  # forced again it would not end
         )
         async with aclosing(writing) as pieces:
             async for piece in pieces:

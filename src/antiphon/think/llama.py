@@ -12,21 +12,24 @@ from __future__ import annotations
 import asyncio
 import math
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from antiphon.core.clock import MILLISECOND_NS
 from antiphon.core.errors import CallerError, EngineError, check_range
-from antiphon.core.flow import Message
+from antiphon.core.flow import Message, ToolCall
 from antiphon.core.stamps import Stage
 from antiphon.scheduling.job import Job
 from antiphon.think.chat_template import ChatTemplate, join_messages, template_for, template_named
 from antiphon.think.completion import Completion
-from antiphon.think.context_window import choose_window, head_length, last_words
-from antiphon.think.language_model import AUTO
+from antiphon.think.fitting import Fitting, MessageSizes
+from antiphon.think.language_model import AUTO, NONE
 from antiphon.think.llama_server import LlamaServer, ServerPlan, check_model_file, read_chat_template
 from antiphon.think.sentence_end import end_mass, without_final_mark
 from antiphon.think.slots import SlotTable
+from antiphon.think.tool_asker import ToolAsker
+from antiphon.think.tool_choice import check_choice
+from antiphon.think.tool_result import said_result, told_as_text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -36,11 +39,11 @@ if TYPE_CHECKING:
     from antiphon.scheduling.lanes import Lane
     from antiphon.think.language_model import Written
 
-_AROUND_MESSAGE_TOKENS = 8  # the markers of one message; chatml has 5
 _MARGIN_TOKENS = 16  # begin of text, the reply's opening marker, and the last token, which needs a place as well
-_LEAST_ROOM_TOKENS = 32  # for the user's words; less is no conversation
 _SMALLEST_CONTEXT_TOKENS = 256
-_SIZES_KEPT = 512  # messages
+# A model file below this copies: SmolLM2 of 135 million parameters has 0.1 GB, and cannot do without; the next
+# larger ones that are in use, of half a billion, have 0.4 GB.
+_COPYING_BELOW_BYTES = 300_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +64,11 @@ class LlamaSettings:
     batch_tokens: Annotated[int, "of a prompt, read in one go; a stop takes effect after it"] = 32
     end_candidates: Annotated[int, "tokens looked at for the end of a sentence"] = 40
     reply_reserve_tokens: Annotated[int, "kept free for the reply when a prompt is read ahead"] = 256
+    tool_words: Annotated[
+        Literal["auto", "copied", "free"],
+        "copied: a tool's arguments are words of the caller and its result is the reply, which small models need; "
+        "free: the model's own words; auto: by the model file's size",
+    ] = "auto"
 
     def __post_init__(self) -> None:
         check_range("temperature", self.temperature, 0, 2)
@@ -111,17 +119,26 @@ class LlamaModel:
         template = template_named(settings.template) if settings.template else _family(path)
         plan = ServerPlan(
             threads=threads,
-            conversations=conversations,
+            conversations=conversations + 1,  # the last place in the cache is where tools are chosen
             context_tokens=context_tokens,
             batch_tokens=settings.batch_tokens,
         )
+        server, at_work = LlamaServer(path, plan), set[Completion]()
+        copies = settings.tool_words == "copied" or (
+            settings.tool_words == "auto" and path.stat().st_size < _COPYING_BELOW_BYTES
+        )
+        asker = ToolAsker(server, lane, at_work, slot=conversations, context_tokens=context_tokens, copies=copies)
         shared = _Shared(
-            server=LlamaServer(path, plan),
+            server=server,
             lane=lane,
             slots=SlotTable(conversations),
             template=template,
             settings=settings,
             context_tokens=context_tokens,
+            copies=copies,
+            asker=asker,
+            sizes=MessageSizes(server, lane),
+            at_work=at_work,
         )
         return cls(shared, name=path.stem)
 
@@ -152,20 +169,10 @@ class _Shared:
     template: ChatTemplate
     settings: LlamaSettings
     context_tokens: int
-    at_work: set[Completion] = field(default_factory=set)
-    sizes: dict[Message, int] = field(default_factory=dict)  # in tokens, of messages counted lately
-
-    async def size(self, message: Message) -> int:
-        """How many tokens `message` takes."""
-        known = self.sizes.get(message)
-        if known is None:
-            text = message.text
-            known = await self.lane.run(Job(stage=Stage.PREFILL), lambda: self.server.count_tokens(text))
-            known += _AROUND_MESSAGE_TOKENS
-            if len(self.sizes) >= _SIZES_KEPT:
-                self.sizes.clear()
-            self.sizes[message] = known
-        return known
+    copies: bool  # see LlamaSettings.tool_words
+    asker: ToolAsker
+    sizes: MessageSizes
+    at_work: set[Completion]
 
 
 class LlamaThinking:
@@ -175,21 +182,25 @@ class LlamaThinking:
         self._shared = shared
         self._turn = asyncio.Lock()
         self._calls = 0
+        self._tool_calls = 0
         self._ahead: Completion | None = None
-        self._dropped = 0
+        self._fitting = Fitting(shared.sizes)
         self._reply_tokens = min(shared.settings.reply_reserve_tokens, shared.context_tokens // 2)
         self._closed = False
 
     async def prefill(self, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = ()) -> None:
         """Read ahead until done, or until a later call of this conversation wants the model.
 
+        The prompt is the same with any tools. What helps to choose one of them is read after it, if there is time.
+
         Raises:
-            CallerError: the last message is not the user's, or the instructions fill the context.
+            CallerError: the last message is not the user's, or the instructions or the tools fill the context.
             EngineError: the model failed.
         """
         completion = await self._begin(messages, Stage.PREFILL, {"n_predict": 1}, open_last=True)
         if completion is None:
             return
+        call = self._calls
         self._ahead = completion
         try:
             async for _ in completion.steps():
@@ -197,8 +208,16 @@ class LlamaThinking:
         finally:
             self._ahead = None
             await completion.stop()
+        if tools and call == self._calls and not self._closed:
+            wanted = lambda: call == self._calls and not self._closed  # noqa: E731
+            await self._shared.asker.read_ahead(messages, tools, is_wanted=wanted)
 
-    async def sentence_end_mass(self, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = ()) -> float | None:
+    async def sentence_end_mass(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),  # noqa: ARG002 - the prompt is the same with any
+    ) -> float | None:
         """As the contract says; a final mark of the last message is left out first. None without any words.
 
         Raises:
@@ -231,16 +250,29 @@ class LlamaThinking:
         tools: Sequence[ToolSpec] = (),
         tool_choice: str = AUTO,
     ) -> AsyncGenerator[Written, None]:
-        """The reply, cut where the model begins to speak for somebody else.
+        """The reply, cut where the model begins to speak for somebody else; or one call and no text.
 
-        Another `write` of the same conversation waits until this one has ended or was closed.
+        What came of a tool is always answered with text, unless `tool_choice` asks for another call. Another
+        `write` of the same conversation waits until this one has ended or was closed.
 
         Raises:
-            CallerError: there are no words to answer, or `max_tokens` or the instructions fill the context.
+            CallerError: there are no words to answer, or `max_tokens`, the instructions or the tools fill the
+                context, or `tool_choice` is none of `tools`.
             EngineError: the model failed, or was closed.
         """
         largest = self._shared.context_tokens // 2
         check_range("max_tokens", max_tokens, 1, largest)
+        check_choice(tools, tool_choice)
+        returned = bool(messages) and messages[-1].role == "tool"
+        if tools and tool_choice != NONE and not (returned and tool_choice == AUTO):
+            call = await self._call(messages, tools, tool_choice)
+            if call is not None:
+                yield call
+                return
+        if returned and self._shared.copies:
+            self._refuse_if_closed()
+            yield said_result(messages[-1].text)
+            return
         self._reply_tokens = max_tokens
         completion = await self._begin(messages, Stage.THINK, {"n_predict": max_tokens}, open_last=False)
         assert completion is not None
@@ -253,6 +285,23 @@ class LlamaThinking:
                 raise EngineError("the language model was closed in the middle of a reply")
         finally:
             await completion.stop()
+
+    async def _call(self, messages: Sequence[Message], tools: Sequence[ToolSpec], tool_choice: str) -> ToolCall | None:
+        self._refuse_if_closed()
+        self._calls += 1
+        if self._ahead is not None:
+            self._ahead.ask_to_stop()
+        chosen = await self._shared.asker.choose(messages, tools, tool_choice)
+        if chosen is None:
+            return None
+        self._tool_calls += 1
+        return ToolCall(f"call_{self._tool_calls}", *chosen)
+
+    def _refuse_if_closed(self) -> None:
+        if self._closed:
+            raise EngineError("the conversation is closed")
+        if self._shared.server.is_closed:
+            raise EngineError("the language model is closed")
 
     def close(self) -> None:
         self._closed = True
@@ -277,7 +326,8 @@ class LlamaThinking:
                 raise EngineError("the conversation is closed")
             slot = await self._shared.slots.acquire(self)
             held.callback(self._shared.slots.release, slot)
-            kept = await self._fitting(join_messages(messages))
+            room = self._shared.context_tokens - self._reply_tokens - _MARGIN_TOKENS
+            kept = await self._fitting.fit(join_messages(told_as_text(messages)), room)
             if stage is Stage.PREFILL and call != self._calls:  # somebody asked for more while it was counted
                 return None
             prompt = self._shared.template.render(kept, open_last=open_last)
@@ -299,36 +349,6 @@ class LlamaThinking:
             "stop": list(self._shared.template.stops),
             "preserved_tokens": list(self._shared.template.markers),  # come out as text, which then is a stop
         }
-
-    async def _fitting(self, messages: list[Message]) -> list[Message]:
-        """`messages` without the oldest exchanges, if all of them and a reply are too much for the context."""
-        if not messages or messages[-1].role != "user":
-            raise CallerError("there are no words of the user to answer", hint="let the user's message come last")
-        room = self._shared.context_tokens - self._reply_tokens - _MARGIN_TOKENS
-        # a token is at least one byte, and this spares the counting as long as a conversation is short
-        if sum(len(message.text.encode()) + _AROUND_MESSAGE_TOKENS for message in messages) <= room:
-            self._dropped = 0
-            return messages
-        sizes = [await self._shared.size(message) for message in messages]
-        window = choose_window(messages, sizes, room=room, dropped=self._dropped)
-        self._dropped = window.dropped
-        head = head_length(messages)
-        kept = messages[:head] + messages[head + window.dropped :]
-        if window.fits:
-            return kept
-        return [*kept[:-1], await self._shortened(kept[-1], room - sum(sizes[:head]), sizes[-1])]
-
-    async def _shortened(self, message: Message, room: int, size: int) -> Message:
-        """The end of a message that is too long by itself."""
-        if room < _LEAST_ROOM_TOKENS:
-            raise CallerError(
-                f"the instructions leave {max(0, room)} tokens of the context to the conversation",
-                hint="shorten the instructions or raise the language model's context",
-            )
-        text = last_words(message.text, share=0.9 * room / size)
-        if await self._shared.size(Message(message.role, text)) > room:
-            text = text.encode()[-(room - _AROUND_MESSAGE_TOKENS) :].decode("utf-8", "ignore")
-        return Message(message.role, text)
 
 
 def _family(path: Path) -> ChatTemplate:

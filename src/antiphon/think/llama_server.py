@@ -2,10 +2,11 @@
 
 xllamacpp offers no decoding call, only llama.cpp's server, whose calls we make in process. That server always opens
 a listener on the loopback device as well. Nobody but this module knows its key; it has no user interface, and the
-listings of slots, metrics and properties are off. We use it ourselves for one thing, counting tokens.
+listings of slots, metrics and properties are off. We use it ourselves for one thing, a text's tokens.
 
-Threads: `complete` and `count_tokens` block and belong on worker threads, any number at once; the server computes on
-threads of its own and the calls release Python's lock. None of them survives a fork: load after it, or spawn.
+Threads: `complete`, `tokens` and `count_tokens` block and belong on worker threads, any number at once; the server
+computes on threads of its own and the calls release Python's lock. None of them survives a fork: load after it, or
+spawn.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _NEEDED_FLAGS = frozenset({"avx2", "fma"})  # what the Linux wheel is compiled for; without them it dies of SIGILL
 _GGUF_MAGIC = b"GGUF"
 _GGUF_STRING = 8  # the type number of a string in a model file's metadata
-_COUNT_TIMEOUT_S = 5.0
+_TOKENS_TIMEOUT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,7 @@ class Completed:
 
     text: str
     candidates: tuple[tuple[str, float], ...] = ()  # likely tokens here and their log-probabilities, if asked for
+    candidate_ids: tuple[int, ...] = ()  # the same tokens' numbers
 
 
 class LlamaServer:
@@ -118,15 +120,23 @@ class LlamaServer:
         Raises:
             EngineError: the server did not answer.
         """
+        return len(self.tokens(text))
+
+    def tokens(self, text: str) -> tuple[int, ...]:
+        """The tokens of `text`, control markers included.
+
+        Raises:
+            EngineError: the server did not answer.
+        """
         host, _, port = self.address.removeprefix("http://").rpartition(":")
         body = json.dumps({"content": text, "add_special": False, "parse_special": True})
         headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
-        line = http.client.HTTPConnection(host, int(port), timeout=_COUNT_TIMEOUT_S)
+        line = http.client.HTTPConnection(host, int(port), timeout=_TOKENS_TIMEOUT_S)
         try:
             line.request("POST", "/tokenize", body, headers)
-            return len(json.loads(line.getresponse().read())["tokens"])
+            return tuple(json.loads(line.getresponse().read())["tokens"])
         except (OSError, http.client.HTTPException, ValueError, KeyError) as error:
-            raise EngineError("the language model could not count tokens") from error
+            raise EngineError("the language model could not tell a text's tokens") from error
         finally:
             line.close()
 
@@ -240,7 +250,11 @@ def _completed(chunk: Mapping[str, Any]) -> Completed:
     choice = chunk["choices"][0]
     odds = choice.get("logprobs")
     likely = odds["content"][0]["top_logprobs"] if odds and odds.get("content") else ()
-    return Completed(str(choice.get("text", "")), tuple((str(one["token"]), float(one["logprob"])) for one in likely))
+    return Completed(
+        str(choice.get("text", "")),
+        tuple((str(one["token"]), float(one["logprob"])) for one in likely),
+        tuple(int(one["id"]) for one in likely),
+    )
 
 
 def _failure(error: Mapping[str, Any]) -> EngineError:
