@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from antiphon.session.tool_runs import ToolRuns
 
 
-UNPACED_MS = 100  # of sound in a frame that need not wait for its time
+UNPACED_MS = 40  # of sound in a frame that need not wait for its time
 
 
 class Replies:
@@ -176,7 +176,7 @@ class Replies:
             frame = AudioFrame(piece.pcm[start : start + step], piece.rate_hz, draft.sent_samples, now_ns)
             draft.sent_samples = frame.end_samples
             self._emit(events.ReplyAudio(turn=draft.record.turn, reply=draft.number, frame=frame))
-        self._tell_text(draft, piece.chunk.end_chars)
+            self._tell_text(draft, piece.chars_heard(start + step))
 
     def written(self, draft: DraftWork) -> None:
         if not draft.told_chars:

@@ -1,0 +1,1 @@
+"""Conversations over the network: the Realtime protocol, and the server that speaks it."""
