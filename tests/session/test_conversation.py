@@ -313,12 +313,3 @@ def test_a_rate_that_changes_is_refused() -> None:
                 session.feed(AudioFrame(np.zeros(480, np.float32), 24_000, 160, 0))
 
     run(main())
-
-
-@pytest.mark.parametrize("delay_ms", [0, 37, 113, 250, 391, 640])
-def test_a_short_word_is_answered_once_however_late_it_is_heard(delay_ms: float) -> None:
-    """A 220 ms "yes" gives one user turn and one reply, at any delay of the recognizer."""
-    ears = ScriptedRecognizer(((1200, "Yes."),), delay_ms=delay_ms)
-    heard = Call(caller((1000, 1220), until_ms=7000), ears=ears).hold()
-    assert [event.text for event in of(TurnConfirmed, heard)] == ["Yes."]
-    assert len(of(ReplyFinished, heard)) == 1
