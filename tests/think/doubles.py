@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from antiphon.core.errors import EngineError
+from antiphon.core.flow import Usage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -59,6 +60,7 @@ class ScriptedModel:
 class ScriptedThinking:
     def __init__(self, model: ScriptedModel) -> None:
         self._model = model
+        self.usage = Usage()
 
     async def prefill(self, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = ()) -> None:
         self._note("prefill", messages)
@@ -77,6 +79,7 @@ class ScriptedThinking:
         tool_choice: str = "auto",
     ) -> AsyncGenerator[Written, None]:
         self._note("write", messages)
+        self.usage = Usage(input_tokens=sum(len(message.text.split()) for message in messages))
         self._model.offered.append((tuple(tools), tool_choice))
         try:
             for piece in self._model.reply(messages)[:max_tokens]:
@@ -84,6 +87,7 @@ class ScriptedThinking:
                     raise piece
                 await asyncio.sleep(piece.delay_s)
                 self._refuse_if_closed()
+                self.usage += Usage(output_tokens=1)
                 yield piece.text
         finally:
             self._model.writes_ended += 1

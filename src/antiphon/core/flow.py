@@ -88,6 +88,22 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a language model read and wrote, in its own tokens."""
+
+    input_tokens: int = 0  # the whole prompt, whether it was read for this or cached
+    cached_tokens: int = 0  # of these, those that had not to be read again
+    output_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TextChunk:
     """A run of reply text that is synthesised in one go."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from antiphon.core.errors import AntiphonError
-from antiphon.core.flow import ToolCall
+from antiphon.core.flow import ToolCall, Usage
 from antiphon.core.stamps import Mark, Stage
 from antiphon.dialogue.stimuli import (
     DraftFailed,
@@ -115,6 +115,7 @@ class DraftWork:
         self.confirmed = asyncio.Event()
         self.text = ReplyText()
         self.told_chars = 0  # how much of what is said was told to the owner
+        self.usage: Usage | None = Usage()
         self.sent_samples = 0  # of its sound, where it does not wait for its time
         self._shop = shop
         self._going = asyncio.Event()
@@ -219,9 +220,12 @@ class DraftWork:
             tools=tools,
             tool_choice=options.tool_choice if tools and self._passes == 1 else AUTO,  # forced again it would not end
         )
+        before = self.usage
         async with aclosing(writing) as pieces:
             async for piece in pieces:
                 self.record.mark(Mark.FIRST_TOKEN)
+                took = shop.thinking.usage
+                self.usage = before + took if before is not None and took is not None else None
                 if isinstance(piece, ToolCall):
                     self._call(work, piece)
                 elif not work.calls:  # text behind a call belongs to what comes after its result

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from antiphon.core.errors import AntiphonError
-    from antiphon.core.flow import AudioFrame, ToolCall, Transcript
+    from antiphon.core.flow import AudioFrame, ToolCall, Transcript, Usage
     from antiphon.core.stamps import Stage, TurnTimeline
     from antiphon.dialogue.options import ReplyOptions
     from antiphon.dialogue.turn_end import Evidence
@@ -104,6 +104,7 @@ class ReplyFinished:
     at_ns: int
     heard: str  # the part of its text that was heard
     interrupted: bool
+    usage: Usage | None = None  # of the language model; None where its engine does not know
     failed: bool = False  # nothing came of it, or not all that was to come
     retracted: bool = False  # interrupted before a whole word was heard: as if it had never been
 

@@ -145,6 +145,7 @@ class Replies:
                     at_ns=self._shop.clock.now_ns(),
                     heard="",
                     interrupted=False,
+                    usage=draft.usage,
                     failed=True,
                 )
             )
@@ -223,6 +224,7 @@ class Replies:
                 heard=heard,
                 interrupted=interrupted,
                 retracted=interrupted and not heard,
+                usage=draft.usage,
             )
         )
         self._shop.tell(stimuli.ReplyEnded(at_ns=now_ns, draft=number, heard=passes))

@@ -120,6 +120,8 @@ def _short(model: str) -> str:
 class ChatThinking:
     """One conversation. A prompt read ahead makes way for any later call."""
 
+    usage = None  # servers count behind the last word, when the reply is on its way already
+
     def __init__(self, requests: ChatRequests, opinion: EndOpinion, *, reads_ahead: bool) -> None:
         self._requests = requests
         self._opinion = opinion

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
-    from antiphon.core.flow import Message, ToolCall, ToolSpec
+    from antiphon.core.flow import Message, ToolCall, ToolSpec, Usage
 
     Written: TypeAlias = str | ToolCall  # what a model puts out
 
@@ -21,6 +21,11 @@ AUTO, NONE, REQUIRED = "auto", "none", "required"
 
 class Thinking(Protocol):
     """One conversation with the model. `tools` are those that a reply to the messages will be offered."""
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the latest `write` took, as far as it has come; None where the engine does not know."""
+        ...
 
     async def prefill(self, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = ()) -> None:
         """Read `messages` ahead; the last is the user's and still open, more words may follow.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from antiphon.core.clock import MILLISECOND_NS
 from antiphon.core.errors import CallerError, EngineError, check_range
-from antiphon.core.flow import Message, ToolCall
+from antiphon.core.flow import Message, ToolCall, Usage
 from antiphon.core.stamps import Stage
 from antiphon.scheduling.job import Job
 from antiphon.think.chat_template import ChatTemplate, join_messages, template_for, template_named
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from antiphon.core.flow import ToolSpec
     from antiphon.scheduling.lanes import Lane
     from antiphon.think.language_model import Written
+    from antiphon.think.llama_server import Completed
 
 _MARGIN_TOKENS = 16  # begin of text, the reply's opening marker, and the last token, which needs a place as well
 _SMALLEST_CONTEXT_TOKENS = 256
@@ -179,6 +180,7 @@ class LlamaThinking:
     """One conversation. Its calls run one after another; a prompt read ahead makes way for any later call."""
 
     def __init__(self, shared: _Shared) -> None:
+        self.usage = Usage()
         self._shared = shared
         self._turn = asyncio.Lock()
         self._calls = 0
@@ -263,6 +265,7 @@ class LlamaThinking:
         largest = self._shared.context_tokens // 2
         check_range("max_tokens", max_tokens, 1, largest)
         check_choice(tools, tool_choice)
+        self.usage = Usage()
         returned = bool(messages) and messages[-1].role == "tool"
         if tools and tool_choice != NONE and not (returned and tool_choice == AUTO):
             call = await self._call(messages, tools, tool_choice)
@@ -278,6 +281,7 @@ class LlamaThinking:
         assert completion is not None
         try:
             async for step in completion.steps():
+                self._count(step)
                 text = step.text.replace("\ufffd", "")  # bytes that are no character, as a model may well write
                 if text:
                     yield text
@@ -285,6 +289,12 @@ class LlamaThinking:
                 raise EngineError("the language model was closed in the middle of a reply")
         finally:
             await completion.stop()
+
+    def _count(self, step: Completed) -> None:
+        read = Usage()
+        if step.prompt_tokens is not None and not self.usage.input_tokens:
+            read = Usage(input_tokens=step.prompt_tokens, cached_tokens=step.cached_tokens)
+        self.usage = self.usage + read + Usage(output_tokens=bool(step.text))
 
     async def _call(self, messages: Sequence[Message], tools: Sequence[ToolSpec], tool_choice: str) -> ToolCall | None:
         self._refuse_if_closed()

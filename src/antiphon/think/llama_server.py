@@ -51,6 +51,8 @@ class Completed:
     text: str
     candidates: tuple[tuple[str, float], ...] = ()  # likely tokens here and their log-probabilities, if asked for
     candidate_ids: tuple[int, ...] = ()  # the same tokens' numbers
+    prompt_tokens: int | None = None  # of the whole prompt, while it is read
+    cached_tokens: int = 0  # of these, those that need not be read
 
 
 class LlamaServer:
@@ -250,10 +252,13 @@ def _completed(chunk: Mapping[str, Any]) -> Completed:
     choice = chunk["choices"][0]
     odds = choice.get("logprobs")
     likely = odds["content"][0]["top_logprobs"] if odds and odds.get("content") else ()
+    progress = chunk.get("prompt_progress") or {}
     return Completed(
         str(choice.get("text", "")),
         tuple((str(one["token"]), float(one["logprob"])) for one in likely),
         tuple(int(one["id"]) for one in likely),
+        progress.get("total"),
+        progress.get("cache", 0),
     )
 
 
