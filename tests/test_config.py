@@ -297,3 +297,12 @@ def test_reading_settings_loads_no_heavy_library() -> None:
     code = "import sys, antiphon.config; print(sorted({'numpy', 'torch', 'rich', 'onnxruntime'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_recognizer_hears_the_language_that_is_set(tmp_path: Path) -> None:
+    """English unless told otherwise; what is no code is refused with the setting's name and the remedy."""
+    assert loaded(tmp_path).config.whisper.language == "en"
+    assert loaded(tmp_path, '[whisper]\nlanguage = "zh"').config.whisper.language == "zh"
+    error = refused(tmp_path, '[whisper]\nlanguage = "Chinese"')
+    assert "[whisper] language is 'Chinese'" in error.message
+    assert "zh" in str(error.hint)

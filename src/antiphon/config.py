@@ -35,6 +35,7 @@ from antiphon.core.errors import CallerError, check_range
 from antiphon.dialogue.log import LogSettings
 from antiphon.dialogue.settings import TurnSettings
 from antiphon.hear.whisper_settings import WhisperSettings
+from antiphon.serve_settings import ServeSettings
 from antiphon.think.chat_address import is_address, read_address
 from antiphon.think.chat_settings import ChatServerSettings
 from antiphon.think.chunker import ChunkerSettings
@@ -129,6 +130,7 @@ class Config:
     llama: LlamaSettings = field(default_factory=LlamaSettings)
     chat_server: ChatServerSettings = field(default_factory=ChatServerSettings)
     record: LogSettings = field(default_factory=LogSettings)
+    serve: ServeSettings = field(default_factory=ServeSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

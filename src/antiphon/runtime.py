@@ -157,10 +157,10 @@ async def _load_engines(config: Config, store: Store, lanes: _Lanes) -> Engines:
 
     def recognizer() -> Recognizer:
         from antiphon.hear.whisper import WhisperRecognizer  # noqa: PLC0415
+        from antiphon.hear.whisper_settings import own_folder  # noqa: PLC0415
 
-        name = models.recognizer
         return WhisperRecognizer.load(
-            Path(name).expanduser() if is_path(name) else store.locate(name),
+            own_folder(models.recognizer) or store.locate(models.recognizer),
             lane=lanes.recognizer,
             threads=cpu.recognizer_threads or cores,
             settings=config.whisper,

@@ -84,7 +84,7 @@ class Conversation:
         return self.happens(DraftTranscribed(at_ns=ns(at_ms), draft=draft or self.state.drafts, transcript=transcript))
 
     def grows(self, at_ms: float, text: str, stable_chars: int) -> tuple[Command, ...]:
-        transcript = Transcript(text=text, heard_samples=0, stable_chars=stable_chars)
+        transcript = Transcript(text=text, heard_samples=round(at_ms * 16), stable_chars=stable_chars)
         return self.happens(TranscriptGrew(at_ns=ns(at_ms), turn=self.state.turn, transcript=transcript))
 
     def mass(self, at_ms: float, mass: float, draft: int | None = None) -> tuple[Command, ...]:

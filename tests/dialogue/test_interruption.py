@@ -324,5 +324,49 @@ def test_a_caller_who_hangs_up_over_the_reply_ends_the_session_after_it() -> Non
     talk = answering()
     talk.speaks(3000)
     talk.pauses(3100, 3050)
+    talk.grows(3150, "", 0)
     talk.hangs_up(3200)
     assert talk.reply_ends(5000, "Coming up.", draft=1)[-1] == EndSession()
+
+
+def test_words_that_are_understood_only_after_the_reply_are_answered_all_the_same() -> None:
+    """The recognizer was slow, the reply is over: what was said over it long before its end may be a turn."""
+    talk = answering()
+    talk.speaks(3000)
+    talk.pauses(3300, 3250)
+    assert StartDraft(draft=2, turn=2) in talk.reply_ends(5000, "Coming up.", draft=1)
+    talk.transcribed(5200, "Stop.", draft=2)
+    assert talk.ordered(WriteReply)[-1].messages[-1] == Message("user", "Stop.")
+
+
+def test_a_reply_whose_first_sound_left_as_it_was_held_is_no_beginner_afterwards() -> None:
+    """When it goes on, an "mhm" softens it and does not silence it."""
+    talk = heard()
+    talk.mass(2310, 0.99)
+    talk.speaks(2350)
+    talk.begins(2351, draft=1)
+    talk.pauses(2550, 2450)
+    talk.transcribed(2700, "", draft=2)
+    assert DuckReply(draft=1, soft=True) in talk.speaks(4000)
+
+
+def test_who_talks_through_an_uninterruptible_reply_since_before_it_is_answered_after_it() -> None:
+    """A turn that lasted too long was answered; the rest of it waits for the reply's end."""
+    talk = Conversation()
+    talk.happens(InterruptibleSet(at_ns=0, interruptible=False))
+    talk.speaks(0)
+    talk.fires(10_000, Timer.LONGEST_TURN, 1)
+    talk.transcribed(10_100, "and then", draft=1)
+    talk.begins(10_300, draft=1)
+    talk.pauses(13_096, 13_000)
+    assert talk.ordered(StopReply) == []
+    assert StartDraft(draft=2, turn=2) in talk.reply_ends(15_000, "I see.", draft=1)
+
+
+def test_a_turn_that_goes_on_after_it_lasted_too_long_can_last_too_long_again() -> None:
+    """Its longest time begins anew."""
+    talk = Conversation()
+    talk.speaks(0)
+    talk.pauses(9900, 9850)
+    talk.fires(10_000, Timer.LONGEST_TURN, 1)
+    assert SetTimer(timer=Timer.LONGEST_TURN, at_ns=ns(20_050), generation=1) in talk.speaks(10_050)

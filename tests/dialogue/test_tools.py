@@ -9,6 +9,7 @@ from antiphon.core.flow import Message, ToolCall
 from antiphon.dialogue.commands import (
     CancelTimer,
     DropDraft,
+    FinishReply,
     PlayDraft,
     ResumeReply,
     RunTool,
@@ -19,8 +20,9 @@ from antiphon.dialogue.commands import (
 )
 from antiphon.dialogue.floor import MOST_PASSES
 from antiphon.dialogue.history import LONGEST, NO_RESULT_YET, prompt, said
+from antiphon.dialogue.options import ReplyOptions
 from antiphon.dialogue.state import Phase, ToolRule
-from antiphon.dialogue.stimuli import ReplyEnded, Timer, ToolCalled, ToolReturned, ToolsWanted
+from antiphon.dialogue.stimuli import ReplyEnded, ReplyRequested, Timer, ToolCalled, ToolReturned, ToolsWanted
 
 pytestmark = pytest.mark.unit
 
@@ -221,3 +223,31 @@ def test_a_long_history_keeps_outputs_with_their_calls() -> None:
         history = said(history, "user", str(place))
     assert len(history) == LONGEST - 1
     assert prompt("", history)[0].role == "user"
+
+
+def test_a_call_repeated_while_the_first_still_runs_gets_its_result() -> None:
+    """Both are answered by it, and the model goes on."""
+    talk = answering(talking())
+    calls(talk, 2500, CALL)
+    talk.speaks(3000)
+    talk.grows(3200, "No, wait", 0)
+    ends(talk, 3201)
+    talk.pauses(4096, 4000)
+    talk.transcribed(4200, "No, wait.", draft=2)
+    talk.mass(4300, 0.99)
+    again = ToolCall("9", "order", "{}")
+    assert calls(talk, 4400, again, draft=2)[-1] == SetTimer(timer=Timer.TOOL, at_ns=ns(4800), generation=2)
+    assert isinstance(returns(talk, 4500, CALL)[-1], WriteReply)
+    assert len(talk.ordered(RunTool)) == 1
+
+
+def test_an_owners_tool_ends_the_reply_and_its_result_serves_a_repeated_call() -> None:
+    """The owner runs it once; when the model calls for the same again it is told what came of it."""
+    theirs = ToolRule(name="order", in_draft=False, preamble="", by_owner=True)
+    talk = answering(Conversation(tools=(theirs,)))
+    assert calls(talk, 2500, CALL)[-1] == FinishReply(draft=1)
+    ends(talk, 2600, "")
+    returns(talk, 2700, CALL, "number 17")
+    talk.happens(ReplyRequested(at_ns=ns(2800), options=ReplyOptions()))
+    assert isinstance(calls(talk, 2900, ToolCall("9", "order", "{}"), draft=2)[-1], WriteReply)
+    assert len(talk.ordered(RunTool)) == 1

@@ -43,8 +43,21 @@ class WordTokens:
     def decode(self, tokens: Sequence[int]) -> str:
         return "".join(f" w{token}" for token in tokens)
 
-    def begins_word(self, token: int) -> bool:
-        return True
+    def word_starts(self, tokens: Sequence[int]) -> list[bool]:
+        return [True] * len(tokens)
+
+
+class CharacterTokens:
+    """Token n is a Chinese character, which no space parts from the next."""
+
+    def encode(self, text: str) -> list[int]:
+        return [ord(character) - 0x4E00 for character in text]
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        return "".join(chr(0x4E00 + token) for token in tokens)
+
+    def word_starts(self, tokens: Sequence[int]) -> list[bool]:
+        return [True] * len(tokens)
 
 
 @dataclass(frozen=True)
@@ -63,8 +76,10 @@ class PitchRecognizer:
     A test that sets `hold` waits for `encoding` and so stands between encoding and decoding.
     """
 
-    def __init__(self) -> None:
-        self.tokens = WordTokens()
+    bins = 80
+
+    def __init__(self, tokens: WordTokens | CharacterTokens | None = None) -> None:
+        self.tokens = tokens or WordTokens()
         self.calls: list[Call] = []
         self.encoded = 0
         self.encoding = asyncio.Event()

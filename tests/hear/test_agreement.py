@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.hear.agreement import Agreement, repeats, said_again_at
+from antiphon.hear.agreement import Agreement, is_monotonous, repeats, said_again_at
 
 pytestmark = pytest.mark.unit
 
@@ -67,7 +67,40 @@ def test_seen_from_further_on() -> None:
     assert agreement.after(len("one two three four")).stable == ""
 
 
-@given(st.lists(st.lists(st.sampled_from(["a", "No,", "no", "b.", "2%", "-"]), max_size=6), max_size=8))
+def test_chinese_is_stable_character_by_character() -> None:
+    """Up to the last, which is the edge of the sound; full-width and other marks do not matter."""
+    agreement = Agreement()
+    agreement.offer("你好,我想要一")
+    agreement.offer("你好，我想要一杯咖啡。")
+    assert agreement.stable == "你好，我想要一"
+    agreement.offer("你好，我想要一杯咖啡。")
+    assert agreement.stable == "你好，我想要一杯咖"
+    agreement.offer("你好，我想要两杯咖啡")
+    assert agreement.previous == "你好，我想要一杯咖啡。"
+    agreement.conclude("你好，我想要两杯咖啡。")
+    assert (agreement.stable, agreement.previous) == ("你好，我想要", "你好，我想要两杯咖啡。")
+    rest = agreement.after(len("你好，"))
+    assert (rest.stable, rest.previous) == ("我想要", "我想要两杯咖啡。")
+
+
+def test_stable_text_ends_behind_the_sign_on_its_last_letter() -> None:
+    """A Thai tone mark and a Hindi vowel sign are part of the word."""
+    agreement = Agreement()
+    for _ in range(2):
+        agreement.offer("ก็น้ำแก้ว")
+    assert agreement.stable == "ก็น้ำแก้"
+    agreement = Agreement()
+    agreement.offer("एक कॉफ़ी का")
+    agreement.offer("एक कॉफ़ी की बात")
+    assert agreement.stable == "एक कॉफ़ी"
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["a", "No,", "no", "b.", "2%", "-", "好的", "好，", "的 ", "ก็"]), max_size=6),
+        max_size=8,
+    )
+)
 def test_stable_text_only_grows(tails: list[list[str]]) -> None:
     """Whatever follows the stable text, the next one begins with it, character by character."""
     agreement = Agreement()
@@ -86,6 +119,10 @@ def test_stable_text_only_grows(tails: list[list[str]]) -> None:
         (True, "a drink, drink."),
         (True, "I want a large tea with milk. I want a large"),
         (False, "a small latte and a small mocha"),
+        (False, "谢谢，我天天喝咖啡"),
+        (True, "不要，不要"),
+        (True, "我想要一杯大杯拿铁，好的，我想要一杯大杯拿铁"),
+        (False, "我想要一杯咖啡，再要一杯茶"),
         (False, ""),
     ],
 )
@@ -117,8 +154,24 @@ def test_after_a_pause_the_hypothesis_corrects() -> None:
         ("two two two", None),
         ("Give me a triple shot. Give me a triple", len("Give me a triple shot")),
         ("one two three four one two three", None),
+        ("我想要一杯咖啡，我想要一杯茶", None),
+        ("我想要一杯大杯拿铁。我想要一杯大杯拿", len("我想要一杯大杯拿铁")),
     ],
 )
 def test_where_words_are_said_again(text: str, at: int | None) -> None:
     """Four words in a row that were said before begin after the word before them."""
     assert said_again_at(text) == at
+
+
+@pytest.mark.parametrize(
+    ("expected", "text"),
+    [
+        (True, "诶诶诶诶诶诶语"),
+        (True, "no no no no no no"),
+        (False, "no no no"),
+        (False, "每天都超过三十五度，朋友带我们去吃"),
+    ],
+)
+def test_a_decoder_that_got_stuck_says_few_words_often(expected: bool, text: str) -> None:
+    """Six words at least, of which each comes three times on average."""
+    assert expected == is_monotonous(text)

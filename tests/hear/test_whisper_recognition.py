@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
-from tests.hear.doubles import SECOND, PitchRecognizer, spoken, text_of
+from tests.hear.doubles import SECOND, CharacterTokens, PitchRecognizer, spoken, text_of
 from tests.hear.sounds import frames, silence
 
 from antiphon.core.errors import CallerError
 from antiphon.core.flow import AudioFrame
 from antiphon.hear.whisper_recognition import (
+    CONTEXT_TOKENS,
     LONGEST_UNHEARD_SAMPLES,
     RUN_UP_SAMPLES,
     WINDOW_SAMPLES,
@@ -133,6 +134,29 @@ def test_a_long_turn_loses_and_doubles_no_word() -> None:
 
     asyncio.run(listen(180))
     asyncio.run(listen(2))
+
+
+def test_a_long_chinese_turn_loses_and_doubles_no_character() -> None:
+    """Three minutes of them: parted between characters, joined without spaces, and the stable text stays."""
+    said = [WORDS[index * 3 % 7] for index in range(180)]
+
+    async def listen() -> None:
+        recognizer = PitchRecognizer(CharacterTokens())
+        heard = recognition(recognizer, (7,))
+        heard.begin(0)
+        pcm = spoken(*said)
+        stable = ""
+        for end_s in range(2, 181, 2):
+            feed(heard, pcm[(end_s - 2) * SECOND : end_s * SECOND], pos_samples=(end_s - 2) * SECOND)
+            transcribed = await heard.transcribe(end_s * SECOND, final=end_s == 180)
+            assert transcribed.text.startswith(stable)
+            stable = transcribed.text[: transcribed.stable_chars]
+            assert len(stable) >= end_s - 4
+        assert "".join(chr(0x4E00 + word) for word in said) == transcribed.text
+        assert max(call.sound_s for call in recognizer.calls) <= WINDOW_SAMPLES / SECOND
+        assert 40 < len(recognizer.calls[-1].before) <= 1 + CONTEXT_TOKENS
+
+    asyncio.run(listen())
 
 
 def test_cancelled_between_encoding_and_decoding_leaves_the_turn_as_it_was() -> None:

@@ -9,7 +9,9 @@ import pytest
 from tests.session.call import ORDER, Call, of
 from tests.session.doubles import ScriptedRecognizer, caller
 from tests.session.mind import asked
+from tests.speak.doubles import ToneVoice
 from tests.think.doubles import Piece, ScriptedModel
+from tests.virtual_time import run
 
 from antiphon.act.tool import Tool, tool
 from antiphon.core.flow import Message, ToolCall
@@ -221,4 +223,41 @@ def test_the_end_of_the_session_does_not_break_off_a_tool_with_effects() -> None
 
     call = Call(caller((500, 2000), until_ms=3000), mind=clerk(CALL), tools=(order,))
     call.hold()
+    assert done == ["latte"]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_preamble_and_what_follows_it_are_voiced_one_after_the_other(seed: int) -> None:
+    """The tool returns while the preamble is still being made: nothing is lost, and nothing is mixed up."""
+    random = Random(seed)
+    order, _ = counting(takes_s=random.uniform(0.38, 0.9), preamble="One moment.")
+    voice = ToneVoice(work_ns=lambda _chunk, _sound_ns: round(random.uniform(0.01, 0.4) * 1e9))
+    call = Call(caller((500, 2000), until_ms=14_000), mind=clerk(CALL), tools=(order,), voice=voice)
+    heard = call.hold()
+    assert next(event.heard for event in of(ReplyFinished, heard)) in {
+        "One moment. Your number is 1.",
+        "Your number is 1.",
+    }
+
+
+def test_a_tool_with_effects_outlives_a_session_that_is_torn_down() -> None:
+    """Whoever holds the session is cancelled; the tool comes to its end."""
+    done: list[str] = []
+
+    @tool
+    async def order(drink: str) -> str:
+        """Place an order."""
+        await asyncio.sleep(5)
+        done.append(drink)
+        return "done"
+
+    async def main() -> None:
+        call = Call(caller((500, 2000), until_ms=60_000), mind=clerk(CALL), tools=(order,))
+        holding = asyncio.create_task(call._hold())
+        await asyncio.sleep(3)
+        holding.cancel()
+        await asyncio.gather(holding, return_exceptions=True)
+        await asyncio.sleep(10)
+
+    run(main())
     assert done == ["latte"]

@@ -38,11 +38,15 @@ def tools_wanted(state: Dialogue, happened: ToolsWanted) -> Outcome:
 
 
 def tool_returned(state: Dialogue, happened: ToolReturned) -> Outcome:
-    for draft in (state.draft, state.held, state.stopping):
-        if draft and any(use.call == happened.call and use.output is None for use in draft.uses):
-            uses = tuple(replace(use, output=happened.text) if use.call == happened.call else use for use in draft.uses)
-            return _go_on_unless_held(_with(state, replace(draft, uses=uses)), draft, happened.at_ns)
-    return replace(state, history=returned(state.history, happened.call, happened.text)), ()
+    state = replace(state, history=returned(state.history, happened.call, happened.text))
+    commands: tuple[Command, ...] = ()
+    for draft in (state.held, state.stopping, state.draft):
+        if draft and any(_waits_for(use, happened.call) for use in draft.uses):
+            uses = tuple(
+                replace(use, output=happened.text) if _waits_for(use, happened.call) else use for use in draft.uses
+            )
+            state, commands = _go_on_unless_held(_with(state, replace(draft, uses=uses)), draft, happened.at_ns)
+    return state, commands
 
 
 def go_on(state: Dialogue, commands: tuple[Command, ...], at_ns: int, *, afresh: bool = True) -> Outcome:
@@ -61,7 +65,8 @@ def go_on(state: Dialogue, commands: tuple[Command, ...], at_ns: int, *, afresh:
     draft = replace(draft, uses=uses)
     commands = (*commands, *(RunTool(draft=draft.number, call=use.call) for use in starting if not use.repeats))
     theirs = {rule.name for rule in state.tools if rule.by_owner}
-    if draft.waits and is_ours and any(use.place == draft.place and use.call.name in theirs for use in uses):
+    here = [use for use in uses if use.place == draft.place and not use.repeats]
+    if draft.waits and is_ours and any(use.call.name in theirs for use in here):
         draft = replace(draft, waits=False)
         return replace(state, draft=draft), (*commands, CancelTimer(timer=Timer.TOOL), FinishReply(draft=draft.number))
     if draft.waits and all(use.output is not None for use in uses):

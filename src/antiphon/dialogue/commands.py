@@ -54,6 +54,7 @@ class StartDraft:
 
     draft: int
     turn: int
+    until_samples: int | None = None  # or by what was heard until then: what follows is the next turn's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from antiphon.dialogue.floor import (
     caller_pauses,
     drafting,
     let_go,
+    longest,
     next_look,
     next_turn_by_hand,
     next_turn_if_speaking,
@@ -50,11 +51,14 @@ from antiphon.dialogue.turn_end import wait_ns
 
 def turn_goes_on(state: Dialogue, happened: VoiceStarted) -> Outcome:
     draft = drafting(state)
-    return replace(state, phase=Phase.HEARING, draft=None, voice_active=True), (
+    commands: tuple[Command, ...] = (
         DropDraft(draft=draft.number),
         CancelTimer(timer=Timer.CONFIRM),
         next_look(state, happened.at_ns),
     )
+    if state.forced:  # it had lasted too long, and does so again
+        commands = (*commands, longest(state, happened.at_ns))
+    return replace(state, phase=Phase.HEARING, draft=None, voice_active=True, forced=False), commands
 
 
 def words_known(state: Dialogue, happened: DraftTranscribed) -> Outcome:
@@ -103,6 +107,7 @@ def nothing_was_said(state: Dialogue, at_ns: int) -> Outcome:
         CancelTimer(timer=Timer.LONGEST_TURN),
     )
     state = replace(state, draft=None, forced=False)
+    state, commands = next_turn_by_hand(*next_turn_if_speaking(state, draft, commands), draft)
     if state.held and not state.voice_active:
         return acting.go_on(
             replace(state, phase=Phase.SPEAKING, draft=state.held, held=None),
@@ -112,7 +117,6 @@ def nothing_was_said(state: Dialogue, at_ns: int) -> Outcome:
     if state.held:
         state, stop = let_go(state)
         commands = (*commands, *stop)
-    state, commands = next_turn_by_hand(*next_turn_if_speaking(state, draft, commands), draft)
     return yield_floor(state, commands, at_ns)
 
 
@@ -200,10 +204,13 @@ def confirm(state: Dialogue, draft: Draft, posterior: float, at_ns: int) -> Outc
         commands = (*commands, AbandonTurn(turn=state.turn))
     history = said(state.history, "user", text, turn_item(state.turn))
     wanted = answer_expected(state) and unanswered(history)
-    state = replace(state, history=history, forced=False, requested=None)
+    asked_late = state.requested is not None and state.requested is not draft.options
+    state = replace(state, history=history, forced=False)
     state, commands = next_turn_by_hand(*next_turn_if_speaking(state, draft, commands), draft)
-    if draft.failed or not wanted:
+    if draft.failed or not wanted or (asked_late and draft.written):  # what the owner asked for comes then, or never
         return yield_floor(replace(state, draft=None), (*commands, DropDraft(draft=draft.number)), at_ns)
+    draft = replace(draft, options=state.requested or draft.options)
+    state = replace(state, draft=draft, requested=None)
     if not draft.written:
         commands = (*commands, write_reply(state, draft))
     return acting.go_on(

@@ -37,15 +37,20 @@ OF_REPLY = (  # what runs on while a reply sounds
 
 def hear(state: Dialogue, at_ns: int, commands: tuple[Command, ...]) -> Outcome:
     """The caller has the floor, for a new turn."""
-    longest_ns = state.settings.longest_turn_s * SECOND_NS
     if state.settings.idle_ms:
         commands = (*commands, CancelTimer(timer=Timer.IDLE))
     return replace(state, phase=Phase.HEARING, forced=False, goes_on=False, overlap=None), (
         *commands,
         OpenTurn(turn=state.turn),
         next_look(state, at_ns),
-        SetTimer(timer=Timer.LONGEST_TURN, at_ns=at_ns + longest_ns, generation=state.turn),
+        longest(state, at_ns),
     )
+
+
+def longest(state: Dialogue, at_ns: int) -> SetTimer:
+    """When a turn that begins now has lasted too long."""
+    longest_ns = state.settings.longest_turn_s * SECOND_NS
+    return SetTimer(timer=Timer.LONGEST_TURN, at_ns=at_ns + longest_ns, generation=state.turn)
 
 
 def next_look(state: Dialogue, at_ns: int) -> SetTimer:
@@ -67,7 +72,7 @@ def caller_pauses(state: Dialogue, happened: Silence) -> Outcome:
     after = replace(state, phase=Phase.DRAFTING, draft=draft, drafts=number, voice_active=False)
     return after, (
         CancelTimer(timer=Timer.HOP),
-        StartDraft(draft=number, turn=state.turn),
+        StartDraft(draft=number, turn=state.turn, until_samples=happened.end_samples if state.by_hand else None),
     )
 
 
@@ -166,7 +171,8 @@ def next_turn_by_hand(
     if not state.by_hand:
         return state, commands
     turn = state.turn + 1
-    return replace(state, turn=turn), (*commands, Listen(turn=turn, from_samples=draft.end_samples))
+    start = max(draft.end_samples, state.next_from)
+    return replace(state, turn=turn), (*commands, Listen(turn=turn, from_samples=start))
 
 
 def say_next(state: Dialogue, at_ns: int, commands: tuple[Command, ...]) -> Outcome:

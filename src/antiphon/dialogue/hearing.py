@@ -23,6 +23,7 @@ from antiphon.dialogue.stimuli import (
     DraftFailed,
     InputEnded,
     InterruptibleSet,
+    ReplyBegan,
     ReplyEnded,
     SayRequested,
     Timer,
@@ -110,5 +111,19 @@ def say_later(state: Dialogue, happened: SayRequested) -> Outcome:
 
 
 def interruptible_set(state: Dialogue, happened: InterruptibleSet) -> Outcome:
-    draft = replace(state.draft, interruptible=happened.interruptible) if state.draft else None
-    return replace(state, interruptible=happened.interruptible, draft=draft), ()
+    state = replace(state, interruptible=happened.interruptible)
+    return with_interruptible(state, interruptible=happened.interruptible), ()
+
+
+def with_interruptible(state: Dialogue, *, interruptible: bool) -> Dialogue:
+    """The present reply, sounding or held, may be interrupted, or may not."""
+    draft = replace(state.draft, interruptible=interruptible) if state.draft else None
+    held = replace(state.held, interruptible=interruptible) if state.held else None
+    return replace(state, draft=draft, held=held)
+
+
+def held_reply_begins(state: Dialogue, happened: ReplyBegan) -> Outcome:
+    """Its first sample left just as it was held."""
+    if state.held is None or happened.draft != state.held.number:
+        return state, ()
+    return replace(state, held=replace(state.held, began_ns=happened.at_ns)), ()

@@ -79,13 +79,15 @@ def truncated(history: History, item: str, text: str) -> History:
 
 
 def returned(history: History, call: ToolCall, output: str) -> History:
-    """`history` with the late output of a call; without that call, or with another output of it, unchanged."""
-    if any(message.role == "tool" and message.call == call for message in history):
-        return history
-    for at, message in enumerate(history):
-        if message.call == call:
-            return (*history[: at + 1], Message("tool", output, call), *history[at + 1 :])
-    return history
+    """`history` with the late output of a call, and of what repeated it, where there is none yet."""
+    answered = {message.call for message in history if message.role == "tool"}
+    whole: list[Message] = []
+    for message in history:
+        whole.append(message)
+        same = message.call and (message.call.name, message.call.arguments) == (call.name, call.arguments)
+        if message.role == "assistant" and message.call and same and message.call not in answered:
+            whole.append(Message("tool", output, message.call))
+    return tuple(whole)
 
 
 def untold_calls(history: History) -> list[Message]:

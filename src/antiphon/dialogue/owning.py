@@ -19,7 +19,9 @@ from antiphon.dialogue.floor import (
     let_go,
     yield_floor,
 )
+from antiphon.dialogue.hearing import with_interruptible
 from antiphon.dialogue.history import added, deleted, truncated
+from antiphon.dialogue.speaking import forget_overlap
 from antiphon.dialogue.state import Phase
 from antiphon.dialogue.stimuli import Timer, TimerFired, VoiceStopped
 
@@ -51,14 +53,23 @@ def reconfigured(state: Dialogue, happened: Reconfigured) -> Outcome:
         by_hand=happened.by_hand,
         answers=happened.answers,
         usual=happened.usual,
-        draft=replace(state.draft, interruptible=happened.interruptible) if state.draft else None,
     )
-    if not begins or state.phase is Phase.DRAFTING:
-        return after, ()
+    if happened.interruptible != state.interruptible:  # what was said of one reply in particular stays
+        after = with_interruptible(after, interruptible=happened.interruptible)
+    commands: tuple[Command, ...] = () if happened.settings.idle_ms else (CancelTimer(timer=Timer.IDLE),)
+    if not begins:
+        return after, commands
+    after = replace(after, voice_active=False)
+    if state.phase is Phase.DRAFTING:
+        return after, commands
     if state.phase is Phase.HEARING:  # what they are saying is the beginning of the turn that the owner will end
-        return yield_floor(replace(after, voice_active=False), OF_TURN, happened.at_ns)
-    after = replace(after, turn=state.turn + 1, overlap=None, voice_active=False)
-    return after, (*OF_REPLY[:2], Listen(turn=after.turn, from_samples=happened.end_samples))
+        if after.held:
+            after, stop = let_go(after)
+            commands = (*commands, *stop)
+        return yield_floor(after, (*commands, *OF_TURN), happened.at_ns)
+    after, more = forget_overlap(after)
+    after = replace(after, turn=state.turn + 1)
+    return after, (*commands, *more, Listen(turn=after.turn, from_samples=happened.end_samples))
 
 
 def turn_committed(state: Dialogue, happened: TurnCommitted) -> Outcome:
@@ -67,8 +78,11 @@ def turn_committed(state: Dialogue, happened: TurnCommitted) -> Outcome:
         case Phase.LISTENING if state.by_hand:
             after, commands = caller_pauses(replace(state, forced=True), silence)
             return after, (CancelTimer(timer=Timer.IDLE), OpenTurn(turn=state.turn), *commands)
-        case Phase.HEARING:
-            return caller_pauses(replace(state, forced=True), silence)
+        case Phase.HEARING:  # whoever speaks on is in the next turn, as after one that lasted too long
+            after, commands = caller_pauses(replace(state, forced=True), silence)
+            return replace(after, voice_active=state.voice_active), commands
+        case Phase.DRAFTING if state.by_hand:
+            return replace(state, committed=silence), ()
         case Phase.DRAFTING:
             return judge(replace(state, forced=True), happened.at_ns)
         case Phase.SPEAKING if state.by_hand:
@@ -78,21 +92,23 @@ def turn_committed(state: Dialogue, happened: TurnCommitted) -> Outcome:
 
 
 def input_cleared(state: Dialogue, happened: InputCleared) -> Outcome:
-    """The turn in progress was never said."""
-    again: tuple[Command, ...] = ()
+    """The turn in progress was never said; one that the owner has ended was."""
     if state.by_hand:
-        again = (Listen(turn=state.turn, from_samples=happened.end_samples),)
+        state = replace(state, next_from=happened.end_samples)
+        if state.phase is Phase.DRAFTING or state.committed:
+            return state, ()
+        return state, (Listen(turn=state.turn, from_samples=happened.end_samples),)
     state = replace(state, voice_active=False)
     match state.phase:
         case Phase.HEARING:
-            commands = (*OF_TURN, AbandonTurn(turn=state.turn), *again)
+            commands: tuple[Command, ...] = (*OF_TURN, AbandonTurn(turn=state.turn))
         case Phase.DRAFTING:
-            commands = (*OF_TURN, DropDraft(draft=drafting(state).number), AbandonTurn(turn=state.turn), *again)
+            commands = (*OF_TURN, DropDraft(draft=drafting(state).number), AbandonTurn(turn=state.turn))
             state = replace(state, draft=None)
-        case Phase.SPEAKING if state.overlap:
-            return replace(state, overlap=None), (*OF_REPLY[:2], AbandonTurn(turn=state.turn), *again)
+        case Phase.SPEAKING:
+            return forget_overlap(state)
         case _:
-            return replace(state, committed=None), again
+            return state, ()
     if state.held:
         state, stop = let_go(state)
         commands = (*commands, *stop)

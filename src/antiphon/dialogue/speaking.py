@@ -28,6 +28,7 @@ from antiphon.dialogue.floor import (
     caller_pauses,
     drafting,
     hold_reply,
+    longest,
     take_turn_back,
     yield_floor,
 )
@@ -75,9 +76,15 @@ def voice_over_reply_stops(state: Dialogue, happened: VoiceStopped | InputStalle
     if not state.voice_active:
         return state, ()
     after = replace(state, voice_active=False)
-    if state.goes_on or state.overlap is None:
+    overlap = state.overlap
+    if overlap is None and drafting(state).interruptible:
         return _answer_instead(after, happened, happened.at_ns)
-    overlap = replace(state.overlap, ended_ns=happened.ended_ns, end_samples=happened.end_samples)
+    overlap = replace(
+        overlap or Overlap(began_ns=happened.ended_ns),
+        ended_ns=happened.ended_ns,
+        end_samples=happened.end_samples,
+        says_nothing=not state.settings.judge_overlap,
+    )
     after, commands = _louder(replace(after, overlap=overlap))
     commands = (CancelTimer(timer=Timer.INTERRUPT), *commands)
     if state.settings.judge_overlap and drafting(state).interruptible:
@@ -89,8 +96,11 @@ def words_over_reply(state: Dialogue, happened: TranscriptGrew) -> Outcome:
     overlap = state.overlap
     if overlap is None or happened.turn != state.turn or not drafting(state).interruptible:
         return state, ()
-    if not state.settings.judge_overlap or not says_something(happened.transcript.text, state.settings.backchannels):
+    if not state.settings.judge_overlap:
         return state, ()
+    if not says_something(happened.transcript.text, state.settings.backchannels):
+        is_all = overlap.ended_ns is not None and happened.transcript.heard_samples >= overlap.end_samples
+        return replace(state, overlap=replace(overlap, says_nothing=is_all)), ()
     if overlap.ended_ns is None:
         return take_turn_back(state, happened.at_ns, ())
     stopped = VoiceStopped(at_ns=happened.at_ns, end_samples=overlap.end_samples, ended_ns=overlap.ended_ns)
@@ -130,12 +140,21 @@ def reply_ends(state: Dialogue, happened: ReplyEnded) -> Outcome:
         return yield_floor(state, OF_REPLY, happened.at_ns)
     # what was said over its last words answers it, be it a mere "yes"; over one that would not stop, all must count
     answers = happened.at_ns - overlap.ended_ns <= state.settings.answer_ms * MILLISECOND_NS
-    if not answers and reply.interruptible:
+    if not answers and reply.interruptible and overlap.says_nothing:
         return yield_floor(state, (*OF_REPLY, AbandonTurn(turn=state.turn)), happened.at_ns)
     stopped = VoiceStopped(at_ns=happened.at_ns, end_samples=overlap.end_samples, ended_ns=overlap.ended_ns)
     after, commands = caller_pauses(replace(state, forced=state.input_ended), stopped)
     after = replace(after, draft=replace(drafting(after), wants_words=not answers))
-    return after, (*OF_REPLY, OpenTurn(turn=state.turn), *commands)
+    return after, (*OF_REPLY, OpenTurn(turn=state.turn), longest(state, happened.at_ns), *commands)
+
+
+def forget_overlap(state: Dialogue) -> Outcome:
+    """What was said over the reply is of no interest any more."""
+    if state.overlap is None:
+        return state, ()
+    after, louder = _louder(state)
+    commands = (CancelTimer(timer=Timer.INTERRUPT), *louder, AbandonTurn(turn=state.turn))
+    return replace(after, overlap=None, voice_active=False), commands
 
 
 def input_ends_in_reply(state: Dialogue, _: InputEnded) -> Outcome:
@@ -145,7 +164,7 @@ def input_ends_in_reply(state: Dialogue, _: InputEnded) -> Outcome:
 
 def _look_at_overlap(state: Dialogue, at_ns: int) -> Outcome:
     overlap, settings = state.overlap, state.settings
-    if overlap is None or not state.voice_active:
+    if overlap is None or not state.voice_active or not drafting(state).interruptible:
         return state, ()
     if not settings.judge_overlap:
         return take_turn_back(state, at_ns, ())

@@ -88,6 +88,7 @@ class Overlap:
     began_ns: int
     end_samples: int = 0  # just after its last speech sample, once it has stopped
     ended_ns: int | None = None  # when that was captured; None while it lasts
+    says_nothing: bool = False  # its words are known, and are none or a backchannel
     soft: bool = False  # our reply sounds softer for it
 
 
@@ -110,6 +111,7 @@ class Dialogue:
     interruptible: bool = True  # what new replies are
     by_hand: bool = False  # the owner says when a turn is over
     answers: bool = True  # a turn that is over is answered without being asked to
+    next_from: int = 0  # where the turn after a committed one begins at the earliest
     committed: VoiceStopped | None = None  # the end of a turn that the owner ended while a reply sounded
     requested: ReplyOptions | None = None  # of a reply that was asked for while a turn was in progress
     usual: ReplyOptions = AS_USUAL  # of replies that nobody asked for in particular

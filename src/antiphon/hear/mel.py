@@ -21,9 +21,9 @@ from antiphon.core.flow import HEARING_RATE_HZ
 if TYPE_CHECKING:
     from antiphon.core.flow import Pcm
 
-    Mel: TypeAlias = npt.NDArray[np.float32]  # (columns, BINS) or, as models want it, (BINS, columns)
+    Mel: TypeAlias = npt.NDArray[np.float32]  # (columns, bins) or, as models want it, (bins, columns)
 
-BINS = 80
+BINS = 80  # of most models; Whisper large-v3 and turbo read 128
 WINDOW_SAMPLES = 400
 HOP_SAMPLES = 160
 COLUMNS_PER_SECOND = HEARING_RATE_HZ // HOP_SAMPLES
@@ -44,9 +44,9 @@ def _hz_to_mel(hz: float) -> float:
 
 
 @cache
-def _filters() -> Mel:
-    """Triangles of equal area between neighbouring points of the scale."""  # (frequencies, BINS)
-    corners = _mel_to_hz(np.linspace(0.0, _hz_to_mel(HEARING_RATE_HZ / 2), BINS + 2))  # (BINS + 2,)
+def _filters(bins: int) -> Mel:
+    """Triangles of equal area between neighbouring points of the scale."""  # (frequencies, bins)
+    corners = _mel_to_hz(np.linspace(0.0, _hz_to_mel(HEARING_RATE_HZ / 2), bins + 2))  # (bins + 2,)
     hz = np.linspace(0.0, HEARING_RATE_HZ / 2, WINDOW_SAMPLES // 2 + 1)[:, None]  # (frequencies, 1)
     low, peak, high = corners[:-2], corners[1:-1], corners[2:]
     triangles = np.clip(np.minimum((hz - low) / (peak - low), (high - hz) / (high - peak)), 0.0, None)
@@ -59,16 +59,16 @@ def _window() -> Pcm:
     return np.hanning(WINDOW_SAMPLES + 1)[:-1].astype(np.float32)
 
 
-def _columns(padded: Pcm, count: int) -> Mel:
+def _columns(padded: Pcm, count: int, bins: int) -> Mel:
     """The first `count` columns of sound that already begins REACH_SAMPLES before the first centre."""
     if count <= 0:
-        return np.empty((0, BINS), np.float32)
+        return np.empty((0, bins), np.float32)
     windows = np.lib.stride_tricks.sliding_window_view(padded, WINDOW_SAMPLES)[::HOP_SAMPLES][:count]
     spectrum = np.fft.rfft(windows * _window(), axis=1)  # (count, frequencies) complex64
     power = spectrum.real**2 + spectrum.imag**2
     # One small product per column rather than one large one: BLAS sums in another order for another shape, and
     # a column must not depend on how many were asked for along with it.
-    energy = np.matmul(power[:, None, :], _filters())[:, 0, :]  # (count, BINS)
+    energy = np.matmul(power[:, None, :], _filters(bins))[:, 0, :]  # (count, bins)
     logs: Mel = np.log10(np.maximum(energy, _FLOOR))
     return logs
 
@@ -82,15 +82,15 @@ def _mirrored(pcm: Pcm) -> Pcm:
     return np.concatenate((head, pcm))
 
 
-def log_mel(pcm: Pcm, columns: int) -> Mel:
-    """The logarithms of `columns` columns, not yet normalised."""  # (columns, BINS)
-    return MelStream(pcm).columns(len(pcm), columns)
+def log_mel(pcm: Pcm, columns: int, *, bins: int = BINS) -> Mel:
+    """The logarithms of `columns` columns, not yet normalised."""  # (columns, bins)
+    return MelStream(pcm, bins=bins).columns(len(pcm), columns)
 
 
 def normalised(logs: Mel) -> Mel:
     """What Whisper's encoder reads: the range below the loudest bin cut and brought to about [-1, 1]."""
     clamped = np.maximum(logs, logs.max() - _RANGE)
-    return np.ascontiguousarray(((clamped + 4.0) / 4.0).T)  # (BINS, columns)
+    return np.ascontiguousarray(((clamped + 4.0) / 4.0).T)  # (bins, columns)
 
 
 def standardised(pcm: Pcm) -> Pcm:
@@ -106,9 +106,10 @@ class MelStream:
     Positions count from the stream's own first sample.
     """
 
-    def __init__(self, pcm: Pcm | None = None) -> None:
+    def __init__(self, pcm: Pcm | None = None, *, bins: int = BINS) -> None:
+        self.bins = bins
         self._pcm = np.zeros(0, np.float32)
-        self._logs = np.empty((0, BINS), np.float32)
+        self._logs = np.empty((0, bins), np.float32)
         self._samples = 0
         self._ready = 0
         if pcm is not None:
@@ -136,11 +137,11 @@ class MelStream:
             self._ready = complete
 
     def columns(self, until_samples: int, count: int) -> Mel:
-        """The first `count` columns of the sound up to `until_samples`, followed by silence."""  # (count, BINS)
+        """The first `count` columns of the sound up to `until_samples`, followed by silence."""  # (count, bins)
         until = min(until_samples, self._samples)
         settled = min(count, _settled(until), self._ready)
         touched = min(count, -(-(until + REACH_SAMPLES) // HOP_SAMPLES))  # the last one that still sees sound
-        logs = np.full((count, BINS), _SILENCE)
+        logs = np.full((count, self.bins), _SILENCE)
         logs[:settled] = self._logs[:settled]
         logs[settled:touched] = self._fresh(settled, touched, until)
         return logs
@@ -159,7 +160,7 @@ class MelStream:
     def _fresh(self, first: int, end: int, until_samples: int) -> Mel:
         """Columns `first` to `end` as if the sound stopped at `until_samples`."""
         if end <= first:
-            return np.empty((0, BINS), np.float32)
+            return np.empty((0, self.bins), np.float32)
         start = first * HOP_SAMPLES - REACH_SAMPLES
         size = (end - 1 - first) * HOP_SAMPLES + WINDOW_SAMPLES
         if start < 0:
@@ -168,7 +169,7 @@ class MelStream:
             span = self._pcm[start : min(start + size, until_samples)]
         if len(span) < size:
             span = np.concatenate((span, np.zeros(size - len(span), np.float32)))
-        return _columns(span, end - first)
+        return _columns(span, end - first, self.bins)
 
 
 def _settled(samples: int) -> int:

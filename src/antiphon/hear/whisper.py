@@ -1,7 +1,8 @@
 """Whisper through CTranslate2: log-mel columns in, hypotheses with their evidence out.
 
-The decoder is greedy and cannot run away: no eight tokens in a row come twice, a hypothesis holds no more tokens than
-its sound could carry, and where words repeat, only those that the sound itself carries are kept.
+The decoder is greedy and cannot run away: no eight tokens in a row come twice (in other languages than English,
+sixteen), a hypothesis holds no more tokens than its sound could carry, and where words repeat, only those that the
+sound itself carries are kept.
 Units: seconds of sound where named so, columns of 10 ms. Threads: the model is shared; encoding, decoding and
 aligning are one call each on the engine's lane, so that a caller who gives up stops between them.
 What it does not know: turns, and what was said before. `whisper_recognition` keeps these.
@@ -14,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from antiphon.core.errors import CallerError, EngineError, MachineError
+from antiphon.core.errors import EngineError, MachineError
 from antiphon.core.stamps import Stage
-from antiphon.hear.agreement import repeats, said_again_at
-from antiphon.hear.compute_type import ComputeType, fitting_compute_type
-from antiphon.hear.mel import BINS, COLUMNS_PER_SECOND, normalised
+from antiphon.hear.agreement import is_monotonous, repeats, said_again_at
+from antiphon.hear.compute_type import fitting_compute_type
+from antiphon.hear.mel import COLUMNS_PER_SECOND, normalised
 from antiphon.hear.whisper_recognition import WhisperRecognition
+from antiphon.hear.whisper_settings import WhisperSettings
 from antiphon.hear.whisper_tokens import WhisperTokens
 from antiphon.scheduling.job import Job
 
@@ -40,6 +42,9 @@ _NO_REPEAT_TOKENS = 8
 # The fastest of 120 orders holds 5.8 tokens a second. The four are for an ending in mid-word and for marks.
 _TOKENS_PER_SECOND = 8
 _SPARE_TOKENS = 4
+# Whisper's vocabulary is made for English. Plain Chinese has one token a syllable, names of drinks up to 1.8;
+# at a hurried seven syllables a second these are 13 tokens. So the numbers above are doubled for other languages.
+_OTHER_LANGUAGES = 2
 
 # What is no speech. Measured over 120 orders, single words, and noise, hum, tones and clicks at -6 to -60 dBFS: speech
 # has a no-speech probability up to 0.26 (0.11 where the decoder reads hints first), the rest 0.68 (0.19) and more. With
@@ -48,27 +53,20 @@ _DOUBTFUL_NO_SPEECH = 0.05
 _DOUBTFUL_LOG_PROBABILITY = -0.9  # per token; whole orders -0.1 to -0.6, in kitchen noise down to -0.98
 _NO_SPEECH = 0.6
 _LOG_PROBABILITY = -1.5
-_FASTEST_TOKENS_PER_SECOND = 12.0  # hurried speech has about 6; a loop's words have next to no time
+# Models of many languages give speech a no-speech probability of up to 0.9 (base: 17 stretches of Chinese; English has
+# up to 0.03), and the sounds above 0.5 to 0.9: it tells only together with the log probability. Hints are echoed into a
+# hum with -0.2, and give a short answer -2.1 that has -0.2 without: in doubt the sound is decoded again without hints.
+_MANY_DOUBTFUL_NO_SPEECH = 0.2
+_MANY_NO_SPEECH = 0.45
+_MANY_LOG_PROBABILITY = -0.9
+_HINTS_COST = 0.3  # of log probability, up to which the words that were helped are taken
+# Hurried English has about 6, hurried Chinese 8, continued characters not counted; a loop's words have next to no time.
+_FASTEST_TOKENS_PER_SECOND = 12.0
 _SOUND_END_SLACK_S = 0.1  # an alignment is exact to some 50 ms; loops begin half a second or more behind the sound
 
 _ENCODE = Job(stage=Stage.RECOGNISE, estimate_ns=130_000_000)
 _DECODE = Job(stage=Stage.RECOGNISE, estimate_ns=120_000_000)
 _ALIGN = Job(stage=Stage.RECOGNISE, estimate_ns=25_000_000)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhisperSettings:
-    """What the decoder is asked for."""
-
-    language: str = "en"
-    vocabulary_tokens: int = 100  # of hints; each costs about 0.4 ms of decoding. Of more, those named first are kept
-    compute_type: ComputeType | None = None  # None: the fastest that the device supports
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.vocabulary_tokens <= 160:
-            raise CallerError(
-                f"vocabulary_tokens is {self.vocabulary_tokens}", hint="choose 0 to 160: text needs room beside them"
-            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +88,9 @@ class WhisperRecognizer:
         self.tokens = tokens
         self.settings = settings
         self.name = "whisper"
+        self._is_multilingual = bool(model.is_multilingual)
+        self.bins = int(model.n_mels)  # 80; 128 for large-v3 and turbo
+        self._tokens_scale = 1 if settings.language == "en" else _OTHER_LANGUAGES
         self.compute_type = str(model.compute_type)
         self.compute_type_reason = ""
 
@@ -117,10 +118,14 @@ class WhisperRecognizer:
         if device == "cuda" and ctranslate2.get_cuda_device_count() == 0:
             raise MachineError("no CUDA device can be seen", hint="choose the device cpu")
         supported = ctranslate2.get_supported_compute_types(device)
-        compute_type, reason = fitting_compute_type(settings.compute_type, supported, device)
+        asked = None if settings.compute_type == "auto" else settings.compute_type
+        compute_type, reason = fitting_compute_type(asked, supported, device)
         for name in ("config.json", "model.bin", "tokenizer.json"):
             if not (folder / name).is_file():
-                raise MachineError(f"there is no {folder / name}", hint="fetch the models: antiphon models fetch")
+                raise MachineError(
+                    f"there is no {folder / name}",
+                    hint="fetch the models: antiphon models fetch; or name a folder that CTranslate2 can read",
+                )
         try:
             model = ctranslate2.models.Whisper(
                 str(folder), device=device, compute_type=compute_type, intra_threads=threads, inter_threads=1
@@ -129,8 +134,6 @@ class WhisperRecognizer:
             raise MachineError(
                 f"{folder} cannot be loaded as a Whisper model", hint="verify the models: antiphon models verify"
             ) from error
-        if model.n_mels != BINS:
-            raise MachineError(f"the model reads {model.n_mels} mel bins", hint=f"choose one that reads {BINS}")
         tokens = WhisperTokens.load(
             folder / "tokenizer.json", language=settings.language, is_multilingual=model.is_multilingual
         )
@@ -145,10 +148,10 @@ class WhisperRecognizer:
 
     async def warm_up(self) -> None:
         """Run every kind of call once on a second of silence."""
-        logs = np.full((10 * COLUMNS_PER_SECOND, BINS), -10.0, np.float32)
+        logs = np.full((10 * COLUMNS_PER_SECOND, self.bins), -10.0, np.float32)
         encoded = await self.encode(logs)
         await self.decode(encoded, before=(), prefix=(), sound_s=1.0)
-        await self.token_starts_s(encoded, self.tokens.encode(" Yes."), columns=len(logs))
+        await self.token_starts_s(encoded, self.tokens.encode("Yes."), columns=len(logs))
 
     def close(self) -> None:
         """Free the model's memory; every later call fails."""
@@ -172,7 +175,7 @@ class WhisperRecognizer:
             EngineError: the model failed.
         """
         prompt = self.tokens.prompt(before)
-        limit = max(len(prefix), int(_TOKENS_PER_SECOND * sound_s)) + _SPARE_TOKENS
+        limit = max(len(prefix), int(_TOKENS_PER_SECOND * self._tokens_scale * sound_s)) + _SPARE_TOKENS
         result = await self._lane.run(_DECODE, lambda: self._decode(encoded, prompt, prefix, limit))
         if result is None:
             return Hypothesis(tokens=tuple(prefix))
@@ -194,7 +197,7 @@ class WhisperRecognizer:
     def _encode(self, logs: Mel) -> Any:
         import ctranslate2  # noqa: PLC0415 - heavy: who loads no model does not pay for it
 
-        features = ctranslate2.StorageView.from_array(normalised(logs)[None])  # (1, BINS, columns) f32
+        features = ctranslate2.StorageView.from_array(normalised(logs)[None])  # (1, bins, columns) f32
         return _guarded(lambda: self._model.encode(features))  # (1, columns / 2, width)
 
     def _decode(self, encoded: Any, prompt: list[int], prefix: Sequence[int], limit_tokens: int) -> Any:
@@ -208,7 +211,7 @@ class WhisperRecognizer:
                 [prompt],
                 beam_size=1,
                 max_length=length,
-                no_repeat_ngram_size=_NO_REPEAT_TOKENS,
+                no_repeat_ngram_size=_NO_REPEAT_TOKENS * self._tokens_scale,
                 return_scores=True,
                 return_no_speech_prob=True,
                 return_logits_vocab=True,
@@ -217,6 +220,9 @@ class WhisperRecognizer:
         result = _guarded(lambda: generate([*prompt, *prefix], length))
         if not any(letter.isalnum() for letter in self.tokens.decode(result.sequences_ids[0])):
             return None
+        if self._is_multilingual:
+            has_hints = len(prompt) > len(self.tokens.task)
+            return self._judged(result, (lambda: generate([*self.tokens.task, *prefix], length)) if has_hints else None)
         score, no_speech = result.scores[0], result.no_speech_prob
         if no_speech > _DOUBTFUL_NO_SPEECH or score < _DOUBTFUL_LOG_PROBABILITY:
             if len(prompt) > len(self.tokens.task):
@@ -224,6 +230,23 @@ class WhisperRecognizer:
             if no_speech > _NO_SPEECH or score < _LOG_PROBABILITY:
                 return None
         return result
+
+    def _judged(self, result: Any, without_hints: Callable[[], Any] | None) -> Any:
+        """The result of a model of many languages, or the one without hints, or None where it is none of speech."""
+        if without_hints is None:
+            return result if self._is_speech(result) else None
+        if result.no_speech_prob <= _MANY_DOUBTFUL_NO_SPEECH and result.scores[0] >= _DOUBTFUL_LOG_PROBABILITY:
+            return result
+        alone = _guarded(without_hints)
+        if not self._is_speech(alone):
+            return None
+        return result if result.scores[0] >= alone.scores[0] - _HINTS_COST else alone
+
+    def _is_speech(self, result: Any) -> bool:
+        text, score = self.tokens.decode(result.sequences_ids[0]), result.scores[0]
+        if not any(letter.isalnum() for letter in text) or score < _LOG_PROBABILITY:
+            return False
+        return result.no_speech_prob <= _MANY_NO_SPEECH or (score >= _MANY_LOG_PROBABILITY and not is_monotonous(text))
 
     def _align(self, encoded: Any, tokens: Sequence[int], columns: int) -> list[float]:
         # The columns count as the encoder reads them, though its own frames are two columns long.
@@ -241,7 +264,8 @@ class WhisperRecognizer:
     def _carried(self, tokens: Sequence[int], starts_s: Sequence[float], least: int, sound_s: float) -> int:
         """How many tokens begin within the sound, cut at a word's border, the first `least` always among them."""
         count = next((index for index in range(least, len(tokens)) if starts_s[index] > sound_s), len(tokens))
-        while least < count < len(tokens) and not self.tokens.begins_word(tokens[count]):
+        starts_word = self.tokens.word_starts(tokens)
+        while least < count < len(tokens) and not starts_word[count]:
             count -= 1
         return count
 
@@ -254,13 +278,19 @@ class WhisperRecognizer:
         if again is None:
             return len(tokens)
         start = next(
-            place
-            for place, token in enumerate(tokens)
-            if self.tokens.begins_word(token) and len(self.tokens.decode(tokens[:place])) >= again
+            (
+                place
+                for place, starts_word in enumerate(self.tokens.word_starts(tokens))
+                if starts_word and len(self.tokens.decode(tokens[:place])) >= again
+            ),
+            len(tokens),
         )
         start = max(least, start)
+        if start == len(tokens):
+            return start
+        again_tokens = sum(map(self.tokens.begins_character, tokens[start:]))
         fits = _FASTEST_TOKENS_PER_SECOND * max(0.0, sound_s - starts_s[start])
-        return len(tokens) if len(tokens) - start <= fits else start
+        return len(tokens) if again_tokens <= fits else start
 
     def _end_probability(self, tokens: Sequence[int], logits: Sequence[Any]) -> float | None:
         """The mass on a mark that closes a sentence or a phrase, right after the last word.
@@ -268,15 +298,27 @@ class WhisperRecognizer:
         The comma belongs to them, and the end of the text without a mark does not: it is what the decoder gives a
         sentence that was cut. Over 50 orders, AUC of true ends against pauses after "a" or "dark": 0.96 so (hints in
         front; 0.93 without), 0.91 without the comma, 0.86 with the end of the text.
+        A mark of several tokens whose first one could go on as a letter counts if it was written. Where the language
+        writes no marks, nothing is known.
         """
-        words = len(tokens)
-        while words and not any(letter.isalnum() for letter in self.tokens.decode([tokens[words - 1]])):
-            words -= 1
-        if not words or words >= len(logits):
+        words = self.tokens.spelled(tokens)
+        if not self.tokens.closing_marks or not words or words >= len(logits):
             return None
-        row = np.array(logits[words], dtype=np.float32)
-        masses = np.exp(row - row.max())
-        return float(masses[self.tokens.closing_marks].sum() / masses.sum())
+        rows = [_masses(row) for row in logits[words : words + 3]]  # no mark has more tokens than three
+        singles = [mark[0] for mark in self.tokens.closing_marks if len(mark) == 1]
+        written = sum(
+            float(np.prod([row[token] for row, token in zip(rows, mark, strict=False)]))
+            for mark in self.tokens.closing_marks
+            if len(mark) > 1 and tuple(mark) == tuple(tokens[words : words + len(mark)])
+        )
+        return float(rows[0][singles].sum()) + written
+
+
+def _masses(logits: Any) -> Any:
+    """What the decoder gives each token."""
+    row = np.array(logits, dtype=np.float32)
+    masses = np.exp(row - row.max())
+    return masses / masses.sum()
 
 
 def _guarded(call: Callable[[], Result]) -> Result:

@@ -19,6 +19,7 @@ from antiphon.core.flow import HEARING_RATE_HZ, Transcript
 from antiphon.hear.agreement import Agreement
 from antiphon.hear.intake import Intake
 from antiphon.hear.mel import COLUMNS_PER_SECOND, HOP_SAMPLES, MelStream
+from antiphon.hear.words import joined, tail
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,16 +41,17 @@ LATEST_BORDER_S = 1.5  # before the window's end: words nearer to the edge may s
 LONGEST_COLUMNS = 30 * COLUMNS_PER_SECOND  # the encoder has no positions beyond
 LEAST_COLUMNS = 10 * COLUMNS_PER_SECOND
 PADDING_COLUMNS = 2 * COLUMNS_PER_SECOND
-CONTEXT_CHARS = 200  # of settled text that the decoder reads before it goes on: about 50 tokens
+CONTEXT_CHARS = 200  # of settled text that the decoder reads before it goes on: about 50 tokens of English
+CONTEXT_TOKENS = 80  # and no more than these; 200 characters of Chinese are some 260
 QUIET_PEAK = 10 ** (-70 / 20)  # no microphone in use is as quiet as this: nothing to recognise
 
 
 class _Turn:
     """What is known of the turn under way."""
 
-    def __init__(self, start_samples: int, pcm: Pcm) -> None:
+    def __init__(self, start_samples: int, pcm: Pcm, *, bins: int) -> None:
         self.window_samples = start_samples  # where the window begins
-        self.mel = MelStream(pcm)
+        self.mel = MelStream(pcm, bins=bins)
         self.settled = ""
         self.agreement = Agreement()  # about the window's text
         self.heard_samples = start_samples
@@ -62,10 +64,10 @@ class _Turn:
     def take(self, run: Run) -> None:
         """Take sound that follows, or what lies behind a gap too long to be filled."""
         if run.restarted:
-            self.settled = _joined(self.settled, self.agreement.previous)
+            self.settled = joined(self.settled, self.agreement.previous)
             self.agreement = Agreement()
             self.window_samples = max(self.window_samples, run.pos_samples)
-            self.mel = MelStream()
+            self.mel = MelStream(bins=self.mel.bins)
         ahead = max(0, self.window_samples - run.pos_samples) if not len(self.mel) else 0  # before the turn begins
         self.mel.feed(run.pcm[ahead:])
         surplus = len(self.mel) - LONGEST_UNHEARD_SAMPLES
@@ -80,15 +82,15 @@ class _Turn:
 
     def settle(self, chars: int, border_samples: int) -> None:
         """The window's text up to `chars` is settled, and its sound up to `border_samples` heard for good."""
-        self.settled = _joined(self.settled, self.agreement.previous[:chars])
+        self.settled = joined(self.settled, self.agreement.previous[:chars])
         self.agreement = self.agreement.after(chars)
         self.shorten(border_samples)
 
     def transcript(self, *, final: bool) -> Transcript:
         return Transcript(
-            text=_joined(self.settled, self.agreement.previous),
+            text=joined(self.settled, self.agreement.previous),
             heard_samples=self.heard_samples,
-            stable_chars=len(_joined(self.settled, self.agreement.stable)),
+            stable_chars=len(joined(self.settled, self.agreement.stable)),
             is_final=final,
             end_probability=self.end_probability,
         )
@@ -126,7 +128,8 @@ class WhisperRecognition:
     def begin(self, pos_samples: int) -> None:
         """A turn begins; what lies before the run-up is not there any more."""
         start = max(pos_samples, self._end_samples - len(self._run_up))
-        self._turn = _Turn(start, self._run_up[len(self._run_up) - max(0, self._end_samples - start) :])
+        run_up = self._run_up[len(self._run_up) - max(0, self._end_samples - start) :]
+        self._turn = _Turn(start, run_up, bins=self._recognizer.bins)
 
     def end(self) -> None:
         """The turn is over; a transcription under way still finishes."""
@@ -171,7 +174,7 @@ class WhisperRecognition:
         # A forced beginning makes the decoder lose the end of short turns or say them twice, so only a window that is
         # about to be parted, whose tokens must be those of the text, pays for it.
         parting = samples >= SETTLE_SAMPLES
-        prefix = recognizer.tokens.encode(f" {stable}") if stable and parting else []
+        prefix = recognizer.tokens.encode(stable) if parting else []
         encoded: Any = None
         hypothesis: Hypothesis | None = None
         if not quiet:
@@ -197,10 +200,12 @@ class WhisperRecognition:
 
     def _before(self, turn: _Turn) -> list[int]:
         """What the decoder reads first: the caller's vocabulary, then the end of the settled text."""
-        context = turn.settled[-CONTEXT_CHARS:]
-        if len(context) < len(turn.settled):
-            context = context.partition(" ")[2]
-        return [*self._hints, *(self._recognizer.tokens.encode(f" {context}") if context else [])]
+        tokens = self._recognizer.tokens.encode(tail(turn.settled, CONTEXT_CHARS))
+        if len(tokens) > CONTEXT_TOKENS:
+            tokens = tokens[-CONTEXT_TOKENS:]
+            starts = self._recognizer.tokens.word_starts(tokens)
+            tokens = tokens[starts.index(True) :] if True in starts else []
+        return [*self._hints, *tokens]
 
     def _border(self, tokens: Sequence[int], starts_s: Sequence[float], logs: Mel) -> tuple[int, float]:
         """Where the window's text and sound are best parted: how many tokens lie before, and the second.
@@ -210,10 +215,11 @@ class WhisperRecognition:
         length_s = len(logs) / COLUMNS_PER_SECOND
         loudness = np.convolve(logs.mean(axis=1), np.ones(10) / 10, mode="same")  # (columns,)
         first, last = EARLIEST_BORDER_S, length_s - LATEST_BORDER_S
+        starts_word = self._recognizer.tokens.word_starts(tokens)
         spans = [
             (index, max(first, starts_s[index] - 0.3), min(last, starts_s[index] + 0.1))
-            for index, token in enumerate(tokens)
-            if index and self._recognizer.tokens.begins_word(token)
+            for index in range(1, len(tokens))
+            if starts_word[index]
         ]
         spans.append((len(tokens), max(first, starts_s[-1] + 1.0 if tokens else 0.0), last))
         best = (np.inf, len(tokens), last)
@@ -223,7 +229,3 @@ class WhisperRecognition:
                 quietest = start + int(loudness[start:end].argmin())
                 best = min(best, (float(loudness[quietest]), index, quietest / COLUMNS_PER_SECOND))
         return best[1], best[2]
-
-
-def _joined(before: str, after: str) -> str:
-    return f"{before} {after}" if before and after else before or after

@@ -228,6 +228,7 @@ class Conduct:
     def _abandon(self, turn: int, now_ns: int) -> None:
         self._recognition.end()
         if turn == self._open_turn:
+            self._open_turn = 0
             self._around.emit(events.TurnAbandoned(turn=turn, at_ns=now_ns))
 
     def _start_draft(self, command: do.StartDraft, now_ns: int) -> None:
@@ -238,7 +239,8 @@ class Conduct:
         record.mark(Mark.SPEECH_ENDED, draft.ended_ns)
         record.mark(Mark.PAUSE_NOTICED, now_ns)
         record.add(Stage.VAD, draft.ended_ns, now_ns, model=self._engines.voice_detector.name)
-        self._replies.hear(command.draft, record, self.listening.where_it_ended()[0])
+        until = command.until_samples
+        self._replies.hear(command.draft, record, self.listening.where_it_ended()[0] if until is None else until)
 
     def _confirm(self, command: do.ConfirmTurn, now_ns: int) -> None:
         self._confirmed_turn = command.turn

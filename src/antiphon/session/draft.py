@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from antiphon.core.errors import AntiphonError
-from antiphon.core.flow import ToolCall, Usage
+from antiphon.core.flow import Message, ToolCall, Usage
 from antiphon.core.stamps import Mark, Stage
 from antiphon.dialogue.stimuli import (
     DraftFailed,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from antiphon.core.clock import Clock
-    from antiphon.core.flow import Message, Pcm, SpeechPiece, TextChunk, ToolSpec
+    from antiphon.core.flow import Pcm, SpeechPiece, TextChunk, ToolSpec
     from antiphon.dialogue.commands import WriteReply
     from antiphon.dialogue.options import ReplyOptions
     from antiphon.dialogue.stimuli import Stimulus
@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from antiphon.session.settings import SessionSettings
     from antiphon.speak.player import Player
     from antiphon.think.language_model import Thinking
+
+
+NOTHING_SAID = "(nothing is said)"  # to a model that is to speak although nobody has spoken to it
 
 
 @dataclass(slots=True, kw_only=True)
@@ -120,6 +123,7 @@ class DraftWork:
         self._shop = shop
         self._going = asyncio.Event()
         self._going.set()
+        self._turn = asyncio.Lock()  # one text after the other: a preamble may still be voiced when the tool returns
         self._passes = 0
         self._chunks = 0
         self._voiced = False
@@ -168,7 +172,8 @@ class DraftWork:
         try:
             if not self._passes:
                 await self._measure_end(command.messages, tools)
-            is_asking = await self._write(command, tools)
+            async with self._turn:
+                is_asking = await self._write(command, tools)
         except AntiphonError as error:
             if not self._voiced:
                 self._fail(Stage.THINK, error)
@@ -190,9 +195,10 @@ class DraftWork:
 
     async def say(self, text: str, *, is_whole: bool) -> None:
         """Voice a text that no model wrote, as the whole reply or as one more pass of it."""
-        work = self._begin(is_pass=is_whole)
-        await self._take(work, text)
-        await self._finish(work, is_last=is_whole)
+        async with self._turn:
+            work = self._begin(is_pass=is_whole)
+            await self._take(work, text)
+            await self._finish(work, is_last=is_whole)
         if is_whole and self._voiced:
             self.finish()
         elif is_whole:
@@ -304,6 +310,7 @@ class DraftWork:
                         self.record.mark(Mark.VOICED)
                         shop.tell(DraftVoiced(at_ns=shop.clock.now_ns(), draft=self.number))
                     await self.confirmed.wait()
+                    await self._going.wait()
                     if not await shop.player.push(self.number, piece):
                         return
                     self._audience.voiced(self, piece)
@@ -316,3 +323,10 @@ class DraftWork:
     def _fail(self, stage: Stage, error: AntiphonError) -> None:
         self._shop.report(stage, error)
         self._shop.tell(DraftFailed(at_ns=self._shop.clock.now_ns(), draft=self.number))
+
+
+def _answerable(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Models answer a user or what came of a tool; the owner may want more said after our own words, or first ones."""
+    if messages and messages[-1].role in {"user", "tool"}:
+        return messages
+    return (*messages, Message("user", NOTHING_SAID))

@@ -119,7 +119,8 @@ class Replies:
         self._emit(events.ReplyPaused(turn=draft.record.turn, reply=number, at_ns=now_ns, resumed=True))
 
     def stop(self, number: int) -> None:
-        if number not in self._drafts:
+        if number not in self._drafts:  # it failed, and the dialogue need not wait for it
+            self._shop.tell(stimuli.ReplyEnded(at_ns=self._shop.clock.now_ns(), draft=number, heard=()))
             return
         self._cancel(number)
         played = self._shop.player.stop(number)

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from antiphon.session.draft import DraftWork
 
 
+_ACTING: set[asyncio.Task[Outcome]] = set()  # the loop itself holds tasks only weakly
+
+
 class ToolRuns:
     """Of one conversation."""
 
@@ -44,7 +47,9 @@ class ToolRuns:
         self._tell = tell
         self._emit = emit
         self._tasks: dict[asyncio.Task[None], bool] = {}  # and whether it may be broken off
-        self._known: dict[tuple[str, str], asyncio.Future[Outcome]] = {}  # of this turn, without side effects
+        self._known: dict[tuple[str, str], asyncio.Task[Outcome]] = {}  # of this turn, without side effects
+        self._running: set[asyncio.Task[Outcome]] = set()  # all of them
+        self._dropped: set[int] = set()  # drafts whose tools still run
         self._unreported: dict[int, list[ToolUsed]] = {}  # by draft, while nobody may know of it
 
     def new_turn(self) -> None:
@@ -66,13 +71,14 @@ class ToolRuns:
     def dropped(self, number: int) -> None:
         """Nobody will ever know of the draft."""
         self._unreported.pop(number, None)
+        self._dropped.add(number)
 
     def close(self) -> None:
         """Break off what may be."""
         for task, may_break_off in tuple(self._tasks.items()):
             if may_break_off:
                 task.cancel()
-        for known in self._known.values():
+        for known in self._running:
             known.cancel()
 
     async def _run(self, draft: DraftWork, call: ToolCall) -> None:
@@ -92,7 +98,7 @@ class ToolRuns:
         )
         if draft.confirmed.is_set():
             self._emit(used)
-        else:
+        elif draft.number not in self._dropped:
             self._unreported.setdefault(draft.number, []).append(used)
         self._tell(ToolReturned(at_ns=now_ns, call=call, text=outcome.text))
 
@@ -100,10 +106,15 @@ class ToolRuns:
         tool = self._belt.find(call.name)
         if tool is None:
             return Outcome(f"error: there is no tool {call.name!r}", failed=True)
-        if tool.side_effects:
-            return await tool.run(call.arguments)
+        if tool.side_effects:  # a task of its own, which not even a session that breaks down takes along
+            acting = asyncio.ensure_future(tool.run(call.arguments))
+            _ACTING.add(acting)
+            acting.add_done_callback(_ACTING.discard)
+            return await asyncio.shield(acting)
         key = call.name, call.arguments
         known = self._known.get(key)
         if known is None or known.cancelled():
             known = self._known[key] = asyncio.ensure_future(tool.run(call.arguments))
+            self._running.add(known)
+            known.add_done_callback(self._running.discard)
         return await asyncio.shield(known)
