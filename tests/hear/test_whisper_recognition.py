@@ -78,6 +78,23 @@ def test_a_turn_begins_in_the_past_but_not_before_the_run_up() -> None:
     asyncio.run(listen())
 
 
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_turn_may_begin_anywhere_in_the_turn_before(ends: bool) -> None:
+    """However long its transcription took: of five words the last three are the next turn's."""
+
+    async def listen() -> None:
+        heard = recognition(PitchRecognizer())
+        heard.begin(0)
+        end = feed(heard, spoken(*WORDS[:5]))
+        assert (await heard.transcribe(2 * SECOND, final=True)).text == text_of(*WORDS[:2])
+        if ends:
+            heard.end()
+        heard.begin(2 * SECOND)
+        assert (await heard.transcribe(end, final=True)).text == text_of(*WORDS[2:5])
+
+    asyncio.run(listen())
+
+
 def test_a_turn_may_begin_before_its_sound_comes() -> None:
     """What is fed before its beginning is not part of it."""
 

@@ -30,7 +30,10 @@ class Recognition(Protocol):
         ...
 
     def begin(self, pos_samples: int) -> None:
-        """A turn begins at `pos_samples`, which may lie up to a second in the past; forget the turn before."""
+        """A turn begins at `pos_samples`; forget the turn before.
+
+        That may lie up to a second in the past, or anywhere in the turn before if nothing was fed since that ended.
+        """
         ...
 
     async def transcribe(self, until_samples: int, *, final: bool) -> Transcript:

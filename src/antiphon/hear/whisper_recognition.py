@@ -106,6 +106,7 @@ class WhisperRecognition:
         self._run_up = np.zeros(0, np.float32)
         self._end_samples = 0
         self._turn: _Turn | None = None
+        self._ended: _Turn | None = None  # the turn before, until more is fed: the next may begin inside its sound
         self._busy = asyncio.Lock()
 
     def feed(self, frame: AudioFrame) -> None:
@@ -117,6 +118,7 @@ class WhisperRecognition:
         run = self._intake.take(frame)
         if run is None:
             return
+        self._ended = None
         before = self._run_up[:0] if run.restarted else self._run_up
         self._run_up = np.concatenate((before, run.pcm))[-RUN_UP_SAMPLES:]
         self._end_samples = run.end_samples
@@ -126,14 +128,19 @@ class WhisperRecognition:
         turn.take(run)
 
     def begin(self, pos_samples: int) -> None:
-        """A turn begins; what lies before the run-up is not there any more."""
-        start = max(pos_samples, self._end_samples - len(self._run_up))
-        run_up = self._run_up[len(self._run_up) - max(0, self._end_samples - start) :]
+        """A turn begins; what lies before the run-up and the turn before is not there any more."""
+        kept, kept_from = self._run_up, self._end_samples - len(self._run_up)
+        before = self._turn or self._ended
+        if before is not None and before.end_samples == self._end_samples and before.window_samples < kept_from:
+            kept, kept_from = before.mel.pcm, before.window_samples
+        start = max(pos_samples, kept_from)
+        run_up = kept[len(kept) - max(0, self._end_samples - start) :].copy()
+        self._ended = None
         self._turn = _Turn(start, run_up, bins=self._recognizer.bins)
 
     def end(self) -> None:
         """The turn is over; a transcription under way still finishes."""
-        self._turn = None
+        self._ended, self._turn = self._turn or self._ended, None
 
     async def transcribe(self, until_samples: int, *, final: bool) -> Transcript:
         """What the turn says up to `until_samples`; see the contract.
@@ -158,7 +165,7 @@ class WhisperRecognition:
 
     def close(self) -> None:
         """Forget everything."""
-        self._turn = None
+        self._turn = self._ended = None
         self._run_up = np.zeros(0, np.float32)
 
     async def _hear(self, turn: _Turn, samples: int, *, final: bool) -> None:
