@@ -1,0 +1,65 @@
+"""How the server is reached and how much it lets a client do, as values that a user may change.
+
+Below `config`, which nests it, and apart from `serve`, so that reading settings loads no web framework.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from antiphon.core.errors import CallerError, check_range
+
+SHORTEST_KEY = 8  # characters; whoever sets "x" has not set a key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeSettings:
+    """What `antiphon serve` listens on, whom it lets in, and for how long.
+
+    Raises:
+        CallerError: a value is out of its range, or a key cannot be sent in a header.
+    """
+
+    host: Annotated[str, "address to listen on"] = "127.0.0.1"
+    port: Annotated[int, "to listen on; 0: any that is free"] = 8000
+    keys: Annotated[tuple[str, ...], "secret: any of these lets a client in; none: no key is asked for"] = field(
+        default=(), repr=False
+    )
+    allow_anyone: Annotated[bool, "listen on other machines' behalf without keys"] = False
+    origins: Annotated[tuple[str, ...], "web pages that may connect, as https://example.org; *: all"] = ()
+    certfile: Annotated[str, "the certificate chain, PEM; empty: no TLS"] = ""
+    keyfile: Annotated[str, "its private key, PEM; empty: it is in the certificate's file"] = ""
+    message_bytes: Annotated[int, "of one client message; 15 MiB of sound as base64 and what is around it"] = 21 * 2**20
+    longest_session_s: Annotated[float, "a session is ended after; clients are told when"] = 3600.0
+    idle_s: Annotated[float, "a session is ended after so long without a message of its client"] = 600.0
+    send_queue_events: Annotated[int, "that wait for a slow client; more end its session"] = 6000
+    send_queue_bytes: Annotated[int, "that wait for a slow client; more end its session"] = 8 * 2**20
+    ping_s: Annotated[float, "between two pings, and until a client that answers none counts as gone"] = 20.0
+    drain_s: Annotated[float, "for replies to end after SIGTERM; after Ctrl-C two seconds at most"] = 10.0
+    client_secrets: Annotated[int, "short-lived ones that are valid at once; more are refused"] = 1000
+    stall_ms: Annotated[int, "the event loop held for longer is logged with what held it"] = 50
+
+    def __post_init__(self) -> None:
+        check_range("port", self.port, 0, 65535)
+        check_range("message_bytes", self.message_bytes, 1024, 2**28)
+        check_range("longest_session_s", self.longest_session_s, 0.1, 86_400)
+        check_range("idle_s", self.idle_s, 0.1, 86_400)
+        check_range("send_queue_events", self.send_queue_events, 10, 100_000)
+        check_range("send_queue_bytes", self.send_queue_bytes, 2**16, 2**30)
+        check_range("ping_s", self.ping_s, 0.1, 600)
+        check_range("drain_s", self.drain_s, 0, 600)
+        check_range("client_secrets", self.client_secrets, 1, 100_000)
+        check_range("stall_ms", self.stall_ms, 5, 10_000)
+        for key in self.keys:
+            _check_key(key)
+        if self.keyfile and not self.certfile:
+            raise CallerError("keyfile is given without certfile", hint="name the certificate's file too")
+
+
+def _check_key(key: str) -> None:
+    """Raises CallerError without showing the key."""
+    if len(key) < SHORTEST_KEY:
+        raise CallerError(f"one of keys has {len(key)} characters", hint=f"use at least {SHORTEST_KEY}")
+    if not key.isascii() or not key.isprintable() or set(key) & set(' ,"'):
+        raise CallerError("one of keys holds characters that cannot be sent", hint="use letters, digits, - and _")
