@@ -34,7 +34,7 @@ class TurnSettings:
     stalled_ms: Annotated[int, "no sound at all for this long counts as a pause: the microphone went away"] = 500
     judge_overlap: Annotated[bool, "what is said over our reply decides whether it stops, not how long alone"] = True
     interrupt_ms: Annotated[int, "voice over our reply for this long is looked at, or unjudged takes the turn"] = 250
-    surely_ms: Annotated[int, "voice over our reply for this long takes the turn, whatever it seems to say"] = 1200
+    surely_ms: Annotated[int, "voice over our reply for this long takes the turn, whatever it seems to say"] = 1000
     duck_ms: Annotated[int, "a voice over our reply softens it for this long; 0: never"] = 160
     retract_ms: Annotated[int, "who speaks on before our reply has sounded for this long had not finished"] = 400
     answer_ms: Annotated[int, "what was said over our reply this shortly before its end answers it"] = 600
