@@ -50,6 +50,8 @@ PREFIX = "ANTIPHON_"
 # Secrets that have a name of their own already.
 FOREIGN_VARIABLES = {"chat_server.openai_key": "OPENAI_API_KEY"}
 OTHER_VARIABLES = frozenset({"ANTIPHON_CACHE"})  # ours too, but no setting: it moves the models' cache
+# Kubernetes tells each pod of a service called "antiphon" in these.
+KUBERNETES = re.compile(r"ANTIPHON_(SERVICE_(HOST|PORT)|PORT)(_\w+)?")
 TYPO = 0.82  # so like a setting's variable must another be to be a slip: Kubernetes sets ANTIPHON_SERVICE_HOST itself
 MOST_THREADS = 256
 MOST_CONVERSATIONS = 256
@@ -310,6 +312,8 @@ def _in_environment(environment: Mapping[str, str]) -> Iterator[tuple[str, tuple
         key = variables.get(variable)
         if key is None and (not variable.startswith(PREFIX) or variable in OTHER_VARIABLES):
             continue
+        if key is None and KUBERNETES.fullmatch(variable):
+            continue
         if key is None:
             near = get_close_matches(variable, variables, n=1, cutoff=TYPO)
             if near or variable.startswith(ours):
@@ -352,7 +356,7 @@ def _unknown(dotted: str, where: str) -> CallerError:
 
 
 def _checked(key: Key, raw: object, origin: Origin, *, from_text: bool) -> Value:
-    if key.is_secret and origin.layer is not Layer.ENVIRONMENT and raw != "":
+    if key.is_secret and origin.layer is not Layer.ENVIRONMENT and raw not in ("", []):
         raise CallerError(f"{origin}: {key.dotted} is a secret", hint=f"set the variable {key.variable} instead")
     try:
         return value_of_text(key.wanted, raw) if from_text and isinstance(raw, str) else value_of_toml(key.wanted, raw)

@@ -89,7 +89,7 @@ def test_toml_loads_back_to_the_same(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert (awkward, 700) == (resolved.config.models.voice, resolved.config.turn.stalled_ms)
     assert {"file"} == {str(setting.origin.layer) for setting in resolved.settings}
     assert all(":" in setting.origin.where for setting in resolved.settings)
-    assert "# turns speech into words\nrecognizer = " in text
+    assert "# turns speech into words; a name, or the path of a folder\nrecognizer = " in text
     assert "# default: 500\nstalled_ms = 700\n" in text
 
 

@@ -169,6 +169,7 @@ class DraftWork:
         tools = shop.tools(command.options) if command.may_use_tools else ()
         self.is_text = command.options.is_text
         is_asking = False
+        command = replace(command, messages=_answerable(command.messages))
         try:
             if not self._passes:
                 await self._measure_end(command.messages, tools)

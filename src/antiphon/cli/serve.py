@@ -1,0 +1,89 @@
+"""`antiphon serve [AGENT.PY]`: hold conversations over the network, in OpenAI's Realtime protocol."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from antiphon.cli.config import add_flags, resolve
+
+if TYPE_CHECKING:
+    import argparse
+
+    from antiphon.serve.server import House
+    from antiphon.serve_settings import ServeSettings
+
+NAME = "antiphon"  # of an agent that no file names
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the line."""
+    parser = subparsers.add_parser(
+        "serve",
+        help="hold conversations over the network",
+        description="Listens for clients of OpenAI's Realtime protocol and holds their conversations.",
+        epilog="Every flag has a setting, see `antiphon config`; --set capacity.conversations=N says how many at once.",
+    )
+    parser.add_argument("agent_file", nargs="?", type=Path, metavar="AGENT.PY", help="a Python file with `agent`")
+    parser.add_argument("--agent", type=Path, metavar="FILE", help="the same")
+    parser.add_argument("--host", help="address to listen on (127.0.0.1)")
+    parser.add_argument("--port", type=int, help="port to listen on (8000); 0: any that is free")
+    parser.add_argument(
+        "--key",
+        action="append",
+        metavar="KEY",
+        help="clients must show this key; may be repeated. Other users of this machine can see it in the list of "
+        "processes: ANTIPHON_SERVE_KEYS, a comma list, is safer",
+    )
+    parser.add_argument(
+        "--allow-anyone", action="store_true", help="listen for other machines without asking for a key"
+    )
+    parser.add_argument(
+        "--origin", action="append", metavar="URL", help="a web page that may connect; may be repeated; *: all"
+    )
+    parser.add_argument("--certfile", metavar="PEM", help="certificate chain: serve wss:// and https://")
+    parser.add_argument("--keyfile", metavar="PEM", help="its private key")
+    parser.add_argument("--verbose", action="store_true", help="log each turn's beginning too")
+    add_flags(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until a signal: 0 after SIGTERM, 130 after Ctrl-C."""
+    from antiphon.agent import Agent, read_agent
+    from antiphon.core.errors import CallerError
+    from antiphon.serve import server
+    from antiphon.serve.house import build
+
+    file = arguments.agent or arguments.agent_file
+    if arguments.agent and arguments.agent_file:
+        raise CallerError("two agents are named", hint="name one file, with or without --agent")
+    config = resolve(arguments).config
+    config = replace(config, serve=with_flags(config.serve, arguments))
+    agent = read_agent(file) if file else Agent()
+    house = build(agent, config, name=file.stem if file else NAME)
+    return server.run(
+        house, on_ready=lambda address: print(greeting(house, address), flush=True), verbose=arguments.verbose
+    )
+
+
+def with_flags(settings: ServeSettings, arguments: argparse.Namespace) -> ServeSettings:
+    """The settings under the command's own flags; keys and origins add to those that are set."""
+    given = {name: getattr(arguments, name) for name in ("host", "port", "certfile", "keyfile")}
+    changed = {name: value for name, value in given.items() if value is not None}
+    return replace(
+        settings,
+        keys=(*settings.keys, *(arguments.key or ())),
+        origins=(*settings.origins, *(arguments.origin or ())),
+        allow_anyone=settings.allow_anyone or arguments.allow_anyone,
+        **changed,
+    )
+
+
+def greeting(house: House, address: str) -> str:
+    """The line that says it is ready."""
+    keys = "a key is needed" if house.config.serve.keys else "no key is needed"
+    capacity = house.config.capacity.conversations
+    count = f"{capacity} conversations" if capacity != 1 else "1 conversation"
+    return f"Ready: {address}  models: {', '.join(house.offer.models)}; {count} at once; {keys}"

@@ -1,0 +1,139 @@
+"""The server's routes -> a Starlette application; conversations go to the reception, the rest is answered here.
+
+Threads: the event loop. What it does not know: sockets, signals, how models are loaded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, WebSocketRoute
+
+from antiphon import __version__
+from antiphon.core.errors import CallerError, MachineError
+from antiphon.serve import ending as endings
+from antiphon.serve.client_secrets import read_request
+from antiphon.serve.metrics import CONTENT_TYPE
+from antiphon.serve.reception import RETRY_AFTER_S, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
+
+    from starlette.requests import Request
+
+    from antiphon.serve.reception import Reception
+
+BODY_S = 10.0  # for a request's body to come
+LARGEST_BODY_BYTES = 256 * 1024  # of a request for a secret; tools with long schemas fit
+
+
+def make_app(
+    reception: Reception, lifespan: Callable[[Starlette], AbstractAsyncContextManager[None]] | None = None
+) -> Starlette:
+    """The application that serves what `reception` offers."""
+    pages = _Pages(reception)
+    routes: list[Route | WebSocketRoute] = [
+        Route("/health", pages.health),
+        Route("/metrics", pages.metrics),
+        Route("/v1/models", pages.models),
+        Route("/v1/models/{name:path}", pages.model),
+    ]
+    for path in ("/v1/realtime", "/realtime"):
+        routes.append(WebSocketRoute(path, reception.receive))
+        routes.append(Route(path, pages.upgrade_wanted))
+        routes.append(Route(f"{path}/client_secrets", pages.client_secrets, methods=["POST"]))
+    return Starlette(routes=routes, lifespan=lifespan)
+
+
+class _Pages:
+    """What is answered without a conversation."""
+
+    def __init__(self, reception: Reception) -> None:
+        self._reception = reception
+        self._since_s = int(time.time())
+
+    async def health(self, _request: Request) -> Response:
+        """200 once callers are let in, 503 before and while the server ends."""
+        here = self._reception
+        is_ready = here.condition == "ready"
+        body = {
+            "status": "ok" if is_ready else here.condition,
+            "version": __version__,
+            "sessions": here.open_sessions,
+            "capacity": here.capacity,
+        }
+        headers = {} if is_ready else {"retry-after": str(RETRY_AFTER_S)}
+        return JSONResponse(body, status_code=200 if is_ready else 503, headers=headers)
+
+    async def metrics(self, request: Request) -> Response:
+        if not self._reception.knows(request.headers):
+            return _key_wanted()
+        return Response(self._reception.metrics.text(), media_type=None, headers={"content-type": CONTENT_TYPE})
+
+    async def models(self, request: Request) -> Response:
+        if not self._reception.knows(request.headers):
+            return _key_wanted()
+        return JSONResponse({"object": "list", "data": [self._model(name) for name in self._reception.offer.models]})
+
+    async def model(self, request: Request) -> Response:
+        if not self._reception.knows(request.headers):
+            return _key_wanted()
+        name = request.path_params["name"]
+        if name not in self._reception.offer.models:
+            return refusal(404, "model_not_found", "there is no such model; /v1/models lists them")
+        return JSONResponse(self._model(name))
+
+    async def upgrade_wanted(self, _request: Request) -> Response:
+        answer = refusal(426, "upgrade_required", "this address speaks WebSocket: connect with ws:// or wss://")
+        answer.headers["upgrade"] = "websocket"
+        return answer
+
+    async def client_secrets(self, request: Request) -> Response:
+        """A secret that stands in for a key; only a key gets one."""
+        here = self._reception
+        if not here.knows(request.headers):
+            return _key_wanted()
+        try:
+            session, seconds = read_request(await _body(request))
+            value, grant = here.secrets.make(session, seconds=seconds)
+        except CallerError as error:
+            return refusal(400, "invalid_value", f"{error.message}; {error.hint}")
+        except MachineError as error:
+            return refusal(429, "too_many_secrets", f"{error.message}; {error.hint}")
+        known = {"type": "realtime", "object": "realtime.session", "model": here.offer.models[0]}
+        return JSONResponse({"value": value, "expires_at": grant.expires_at_s, "session": known | grant.session})
+
+    def _model(self, name: str) -> dict[str, object]:
+        return {"id": name, "object": "model", "created": self._since_s, "owned_by": "antiphon"}
+
+
+async def _body(request: Request) -> object:
+    """The body as JSON; none is an empty object.
+
+    Raises:
+        CallerError: it is too large, too slow, or no JSON.
+    """
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_S):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > LARGEST_BODY_BYTES:
+                    hint = "send a smaller session"
+                    raise CallerError(f"the body has more than {LARGEST_BODY_BYTES} bytes", hint=hint)
+    except TimeoutError:
+        raise CallerError(f"the body did not come within {BODY_S:g} s", hint="send it at once") from None
+    try:
+        return json.loads(body) if body.strip() else {}
+    except (ValueError, RecursionError) as error:
+        raise CallerError("the body is not JSON", hint='send {"session": {"type": "realtime"}}, or {}') from error
+
+
+def _key_wanted() -> Response:
+    return refusal(401, endings.WRONG_KEY.code, endings.WRONG_KEY.message)

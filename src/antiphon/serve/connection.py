@@ -1,0 +1,220 @@
+"""One accepted WebSocket in -> a conversation held over it, until either side ends it or a limit is met.
+
+Three tasks belong to a conversation: one reads the socket, one tells the session's events, one minds the limits. A
+fourth writes, and lives a little longer, to say why it ended. All are gone when `hold` returns; the place in the
+runtime is free a moment before, as soon as the conversation is over. Threads: the event loop.
+What it does not know: the protocol (`Line`), who may come in (`reception.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from starlette.websockets import WebSocketDisconnect
+
+from antiphon.core.clock import SECOND_NS
+from antiphon.core.errors import MachineError
+from antiphon.serve import ending as endings
+from antiphon.serve.encoding import error_event
+from antiphon.serve.observer import Observer
+from antiphon.serve.outbox import Bounds, Outbox
+from antiphon.serve.websocket import ABORT, PARTING_S
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from starlette.websockets import WebSocket
+
+    from antiphon.core.clock import Clock
+    from antiphon.runtime import Runtime
+    from antiphon.serve.ending import Ending
+    from antiphon.serve.line import Line, PickUp, Terms
+    from antiphon.serve.log_lines import SessionLog
+    from antiphon.serve.metrics import Metrics
+    from antiphon.serve_settings import ServeSettings
+    from antiphon.session import Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Premises:
+    """What all connections of a server share."""
+
+    runtime: Runtime
+    settings: ServeSettings
+    pick_up: PickUp
+    metrics: Metrics
+    clock: Clock
+
+
+class Connection:
+    """One client's; `hold` it once."""
+
+    def __init__(self, socket: WebSocket, terms: Terms, premises: Premises, log: SessionLog) -> None:
+        self._socket = socket
+        self._terms = terms
+        self._premises = premises
+        self._log = log
+        self._observer = Observer(premises.metrics, log)
+        self._session: Session | None = None  # while it is open
+        self._ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
+        self._is_draining = False
+        self._heard_ns = premises.clock.now_ns()
+        self._outbox = Outbox(
+            Bounds(events=premises.settings.send_queue_events, bytes=premises.settings.send_queue_bytes),
+            clock=premises.clock,
+            on_full=lambda: self.end(endings.SLOW),
+            on_sent=lambda age_ns: premises.metrics.send_age.observe(age_ns / SECOND_NS),
+            on_too_long=self._left_out,
+        )
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a conversation is held, which takes a place."""
+        return self._session is not None
+
+    def end(self, ending: Ending) -> None:
+        """End the conversation; the first reason given is the one told."""
+        if not self._ended.done():
+            self._ended.set_result(ending)
+
+    def drain(self) -> None:
+        """End as soon as no reply sounds."""
+        self._is_draining = True
+        self._end_if_drained()
+
+    async def hold(self, begin_with: Mapping[str, object]) -> Ending:
+        """Hold the conversation, and say what ended it; `begin_with` is a session's configuration."""
+        async with asyncio.TaskGroup() as tasks:
+            writing = tasks.create_task(self._write())
+            try:
+                ending = await self._converse(begin_with)
+            except Exception as error:  # noqa: BLE001 - whatever failed, this client is told, and others go on
+                self._log.error("session.failed", error)
+                ending = endings.BROKEN
+            self._observer.end()
+            if ending is endings.LEFT:
+                writing.cancel()
+            else:
+                await self._part(ending, writing)
+        return ending
+
+    async def _converse(self, begin_with: Mapping[str, object]) -> Ending:
+        """Hold the conversation; its place is free again on return."""
+        here = self._premises
+        try:
+            opened = here.runtime.open(self._terms.settings, clock=here.clock, watch=self._observer.commands)
+        except MachineError as error:
+            if error.retryable:
+                return endings.FULL
+            raise
+        async with opened as session:
+            self._session = session
+            self._log.info("session.opened", model=self._terms.model)
+            try:
+                line = here.pick_up(session, self._terms, self._outbox.put)
+                line.begin()
+                if begin_with:
+                    line.take(json.dumps({"type": "session.update", "session": begin_with}))
+                return await self._until_ended(session, line)
+            finally:
+                self._session = None
+
+    async def _until_ended(self, session: Session, line: Line) -> Ending:
+        async with asyncio.TaskGroup() as tasks:
+            work = [
+                tasks.create_task(self._read(line)),
+                tasks.create_task(self._tell(session, line)),
+                tasks.create_task(self._mind_limits()),
+            ]
+            ending = await asyncio.shield(self._ended)
+            for task in work:
+                task.cancel()
+        if ending.code:
+            line.fail(ending.code, ending.message)
+        return ending
+
+    async def _read(self, line: Line) -> None:
+        while True:
+            message = await self._socket.receive()
+            if message["type"] == "websocket.disconnect":
+                self.end(endings.LEFT)
+                return
+            self._heard_ns = self._premises.clock.now_ns()
+            text = message.get("text")
+            line.take(text if text is not None else message.get("bytes") or b"")
+            await asyncio.sleep(0)  # a burst of messages leaves the others their turn
+
+    async def _tell(self, session: Session, line: Line) -> None:
+        async for event in session:
+            self._observer.event(event)
+            line.tell(event)
+            if self._is_draining:
+                self._end_if_drained()
+            await asyncio.sleep(0)  # nor does a reply that comes all at once
+        self.end(endings.OVER)
+
+    async def _mind_limits(self) -> None:
+        settings, clock = self._premises.settings, self._premises.clock
+        expires_ns = clock.now_ns() + round(settings.longest_session_s * SECOND_NS)
+        while True:
+            now_ns = clock.now_ns()
+            idle_ns = self._heard_ns + round(settings.idle_s * SECOND_NS)
+            if now_ns >= expires_ns:
+                self.end(endings.expired(settings.longest_session_s))
+                return
+            if now_ns >= idle_ns:
+                self.end(endings.idle(settings.idle_s))
+                return
+            await asyncio.sleep((min(expires_ns, idle_ns) - now_ns) / SECOND_NS)
+
+    async def _write(self) -> None:
+        try:
+            await self._outbox.write(self._socket.send_text)
+        except WebSocketDisconnect:
+            self.end(endings.LEFT)
+
+    async def _part(self, ending: Ending, writing: asyncio.Task[None]) -> None:
+        """Tell the client why, and close; one that does not read has a moment, then the connection is cut."""
+        untold = ending in (endings.SLOW, endings.FULL, endings.BROKEN)  # the line is gone, or was not heard
+        last = error_event(event_id(), ending.code, ending.message) if untold else None
+        self._outbox.close(last)
+        try:
+            async with asyncio.timeout(PARTING_S):
+                await asyncio.wait([writing])
+                await close(self._socket, ending)
+        except TimeoutError:
+            writing.cancel()
+            abort(self._socket)
+
+    def _left_out(self, kind: str) -> None:
+        """An event was too long for common clients, and this is told in its place."""
+        self._log.error("event.too_long", kind=kind)
+        message = f"an event of type {kind} would have been longer than 1 MiB, and was left out"
+        self._outbox.put(error_event(event_id(), "event_too_long", message))
+
+    def _end_if_drained(self) -> None:
+        if self._session is None or not self._session.is_replying:
+            self.end(endings.DRAINED)
+
+
+async def close(socket: WebSocket, ending: Ending) -> None:
+    """Close with a code and a reason, if there is still somebody there."""
+    try:
+        await socket.close(ending.close_code, ending.reason)
+    except (WebSocketDisconnect, RuntimeError):
+        return
+
+
+def abort(socket: WebSocket) -> None:
+    """Cut the connection: what is unsent is lost."""
+    cut: Callable[[], None] | None = socket.scope.get("extensions", {}).get(ABORT)
+    if cut is not None:
+        cut()
+
+
+def event_id() -> str:
+    return f"event_{secrets.token_hex(10)}"

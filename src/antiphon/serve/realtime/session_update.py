@@ -1,0 +1,232 @@
+"""`session.update` in: the fields that are in effect afterwards out.
+
+Only fields that are there change; null turns off or goes back to the agent's own. Everything is read before anything
+changes, so that a refused update changes nothing.
+Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from antiphon.serve.realtime.errors import NOT_SUPPORTED, RefusedError
+from antiphon.serve.realtime.formats import PCM_24K, read_format
+from antiphon.serve.realtime.tools import check_choice, read_choice, read_tools
+from antiphon.serve.realtime.turn_taking import read_turn_taking
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from antiphon.serve.realtime.fields import Fields
+    from antiphon.serve.realtime.formats import WireFormat
+    from antiphon.serve.realtime.outbox import Json
+    from antiphon.serve.realtime.session_fields import CallSetup, Modality, SessionFields
+
+MOST_OUTPUT_TOKENS = 4096
+_TEXTS = 100  # keywords, languages
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """How fields are changed: by whose setup, next to which tools of the agent's own."""
+
+    setup: CallSetup
+    own_tools: Collection[str]
+
+    def of(self, now: SessionFields, session: Fields) -> SessionFields:
+        """What is in effect after a client has sent `session`.
+
+        Raises:
+            RefusedError: a field has a wrong type or value, or asks for what is not there.
+        """
+        if session.choice("type", "realtime", "transcription") == "transcription":
+            raise RefusedError(
+                f"{session.at('type')}: transcription sessions are not supported",
+                code=NOT_SUPPORTED,
+                param=session.at("type"),
+                hint="use a session of type realtime",
+            )
+        after = self._of_audio(now, session)
+        after = self._of_model(after, session)
+        after = self._of_tools(after, session)
+        return _of_echoed(after, session)
+
+    def _of_model(self, now: SessionFields, session: Fields) -> SessionFields:
+        if session.has("model"):
+            now = replace(now, model=self.setup.effective_model(session.text("model") or self.setup.model))
+        if session.has("instructions"):
+            instructions = session.text("instructions")
+            now = replace(now, instructions=self.setup.instructions if instructions is None else instructions)
+        if session.has("output_modalities"):
+            now = replace(now, modality=read_modality(session) or "audio")
+        if session.has("max_output_tokens"):
+            now = replace(now, max_output_tokens=read_most_tokens(session))
+        return now
+
+    def _of_tools(self, now: SessionFields, session: Fields) -> SessionFields:
+        tools = read_tools(session, self.own_tools)
+        choice = read_choice(session)
+        parallel = session.flag("parallel_tool_calls")
+        now = replace(
+            now,
+            tools=now.tools if tools is None else tools,
+            tool_choice=now.tool_choice if choice is None else choice,
+            parallel_tool_calls=now.parallel_tool_calls if parallel is None else parallel,
+        )
+        if tools is not None or choice is not None:
+            names = {*self.own_tools, *(spec.name for spec in now.tools)}
+            check_choice(now.tool_choice, names, session.at("tool_choice"))
+        return now
+
+    def _of_audio(self, now: SessionFields, session: Fields) -> SessionFields:
+        audio = session.nested("audio")
+        if audio is None:
+            return now
+        if (sound := audio.nested("input")) is not None:
+            now = self._of_input(now, sound)
+        if (sound := audio.nested("output")) is not None:
+            sound.number("speed", 0.25, 1.5)
+            now = replace(now, output_format=_read_format(sound, now.output_format))
+            if sound.has("voice"):
+                now = replace(now, voice=self.setup.effective_voice(read_voice(sound)))
+        return now
+
+    def _of_input(self, now: SessionFields, sound: Fields) -> SessionFields:
+        now = replace(now, input_format=_read_format(sound, now.input_format))
+        if (noise := sound.nested("noise_reduction")) is not None:
+            noise.choice("type", "near_field", "far_field")
+            noise.number("strength", 0.0, 1.0)
+        if sound.has("transcription"):
+            now = replace(now, transcription=self._transcription(now, sound))
+        if sound.is_null("turn_detection"):
+            return replace(now, turn_taking=None)
+        if (detection := sound.nested("turn_detection")) is not None:
+            now = replace(now, turn_taking=read_turn_taking(detection, now.turn_taking))
+        return now
+
+    def _transcription(self, now: SessionFields, sound: Fields) -> Json | None:
+        wanted = sound.nested("transcription")
+        if wanted is None:
+            return None
+        wanted.text("model")
+        wanted.choice("delay", "minimal", "low", "medium", "high", "xhigh")
+        read: Json = {
+            "language": wanted.text("language"),
+            "languages": wanted.texts("languages", most=_TEXTS),
+            "prompt": wanted.text("prompt"),
+            "keywords": wanted.texts("keywords", most=_TEXTS),
+            "delay": wanted.text("delay"),
+        }
+        kept = {name: value for name, value in read.items() if wanted.has(name)}
+        after = {**(now.transcription or {}), **kept, "model": self.setup.recognizer}
+        return {name: value for name, value in after.items() if value is not None}
+
+
+def read_modality(fields: Fields) -> Modality | None:
+    """`output_modalities`: exactly one; None if it is absent or null.
+
+    Raises:
+        RefusedError: it holds neither audio nor text, or both.
+    """
+    wanted = fields.texts("output_modalities", most=2)
+    if wanted is None:
+        return None
+    match wanted:
+        case ["audio"]:
+            return "audio"
+        case ["text"]:
+            return "text"
+        case _:
+            path = fields.at("output_modalities")
+            raise RefusedError(f"{path} cannot be that", param=path, hint='use ["audio"] or ["text"]')
+
+
+def read_most_tokens(fields: Fields) -> int | None:
+    """`max_output_tokens`; None for "inf", absent and null.
+
+    Raises:
+        RefusedError: it is no number in range.
+    """
+    if fields.values.get("max_output_tokens") == "inf":
+        return None
+    return fields.whole("max_output_tokens", 1, MOST_OUTPUT_TOKENS)
+
+
+def read_voice(fields: Fields) -> str | None:
+    """`voice`, by name or as an object with an id.
+
+    Raises:
+        RefusedError: it is neither.
+    """
+    if isinstance(fields.values.get("voice"), dict):
+        inner = fields.nested("voice")
+        assert inner is not None
+        inner.require("id")
+        return inner.text("id")
+    return fields.text("voice")
+
+
+def refuse_prompt(fields: Fields) -> None:
+    """Raises RefusedError if a prompt template is asked for."""
+    if fields.nested("prompt") is not None:
+        path = fields.at("prompt")
+        raise RefusedError(f"{path}: there are no prompt templates here", code=NOT_SUPPORTED, param=path)
+
+
+def read_reasoning(fields: Fields) -> Json | None:
+    """`reasoning`, which is only looked at.
+
+    Raises:
+        RefusedError: the effort is no word.
+    """
+    reasoning = fields.nested("reasoning")
+    if reasoning is None:
+        return None
+    effort = reasoning.choice("effort", "minimal", "low", "medium", "high", "xhigh")
+    return {"effort": effort} if effort else {}
+
+
+def _read_format(sound: Fields, now: WireFormat) -> WireFormat:
+    if sound.is_null("format"):
+        return PCM_24K
+    wanted = sound.nested("format")
+    return now if wanted is None else read_format(wanted, now)
+
+
+def _of_echoed(now: SessionFields, session: Fields) -> SessionFields:
+    refuse_prompt(session)
+    if isinstance(session.values.get("tracing"), str):
+        session.choice("tracing", "auto")
+    else:
+        session.nested("tracing")
+    if session.has("include"):
+        include = session.texts("include", most=10)
+        known = "item.input_audio_transcription.logprobs"
+        if any(one != known for one in include or ()):
+            raise RefusedError(
+                f"{session.at('include')} cannot hold that", param=session.at("include"), hint=f"use {known}"
+            )
+        now = replace(now, include=None if include is None else tuple(include))
+    if session.has("reasoning"):
+        now = replace(now, reasoning=read_reasoning(session))
+    if session.has("truncation"):
+        now = replace(now, truncation=_read_truncation(session))
+    return now
+
+
+def _read_truncation(session: Fields) -> object:
+    if isinstance(session.values.get("truncation"), str):
+        return session.choice("truncation", "auto", "disabled")
+    wanted = session.nested("truncation")
+    if wanted is None:
+        return "auto"
+    wanted.require("type")
+    wanted.require("retention_ratio")
+    read: Json = {
+        "type": wanted.choice("type", "retention_ratio"),
+        "retention_ratio": wanted.number("retention_ratio", 0.0, 1.0),
+    }
+    if (limits := wanted.nested("token_limits")) is not None:
+        read["token_limits"] = {"post_instructions": limits.whole("post_instructions", 0, 10_000_000)}
+    return read
