@@ -70,7 +70,10 @@ class Agent:
         Raises: as Runtime.load.
         """
         config = self.configured(config or load().config)
-        return await Runtime.load(config)
+        runtime = await Runtime.load(config)
+        if self.tools:  # getting to know them takes the small model a second or two, and is done once for all callers
+            await runtime.meet(self.instructions, Toolbelt(self.tools).specs)
+        return runtime
 
     def settings(self, runtime: Runtime, config: Config) -> SessionSettings:
         """What a conversation with this agent needs besides the models."""

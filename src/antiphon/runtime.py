@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias, cast
 
 from antiphon.core.errors import MachineError
+from antiphon.dialogue.history import prompt
 from antiphon.dialogue.turn_end import TurnEndModel
 from antiphon.hardware.probe_cpu import probe_cpu
 from antiphon.models.store import Store
@@ -22,11 +23,12 @@ from antiphon.session import Engines, Session, SessionSettings
 from antiphon.think.chat_address import is_address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import TracebackType
 
     from antiphon.config import Config
     from antiphon.core.clock import Clock
+    from antiphon.core.flow import ToolSpec
     from antiphon.dialogue.commands import Command
     from antiphon.dialogue.stimuli import Stimulus
     from antiphon.hear.prosody import ProsodyJudge
@@ -99,6 +101,14 @@ class Runtime:
                 hint="end one, or raise capacity.conversations",
                 retryable=True,
             )
+
+    async def meet(self, instructions: str, tools: Sequence[ToolSpec]) -> None:
+        """Let the language model read what every conversation begins with, before the first one does."""
+        thinking = self.engines.language_model.open()
+        try:
+            await thinking.prefill(prompt(instructions, (), "Hello."), tools=tools)
+        finally:
+            thinking.close()
 
     @cached_property
     def turn_end(self) -> TurnEndModel:
