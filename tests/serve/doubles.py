@@ -25,7 +25,7 @@ from antiphon.serve_settings import ServeSettings
 from antiphon.session.events import Event, ReplyAudio
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
     from antiphon.serve.line import Send, Terms
     from antiphon.session import Session
@@ -46,6 +46,10 @@ class PlainLine:
     def begin(self) -> None:
         about = {"id": self._terms.id, "model": self._terms.model, "expires_at": self._terms.expires_at_s}
         self._send({"type": "session.created", "session": about})
+
+    def take_gently(self, message: str | bytes) -> Iterator[None]:
+        self.take(message)
+        yield
 
     def take(self, message: str | bytes) -> None:
         try:

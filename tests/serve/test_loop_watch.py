@@ -33,7 +33,7 @@ def test_a_stall_is_named_once() -> None:
             await asyncio.sleep(0.1)
 
     asyncio.run(main())
-    assert 0.25 < max(stalls) < 0.6
-    assert len(lags) > 5
+    assert max(stalls) > 0.25  # how much more depends on what else the machine does
+    assert lags
     (line,) = [line for line in held if "hold_the_loop" in line]
     assert line.endswith("hold_the_loop")

@@ -118,7 +118,8 @@ class Connection:
                 line = here.pick_up(session, self._terms, self._outbox.put)
                 line.begin()
                 if begin_with:
-                    line.take(json.dumps({"type": "session.update", "session": begin_with}))
+                    for _ in line.take_gently(json.dumps({"type": "session.update", "session": begin_with})):
+                        await asyncio.sleep(0)
                 return await self._until_ended(session, line)
             finally:
                 self._session = None
@@ -145,7 +146,8 @@ class Connection:
                 return
             self._heard_ns = self._premises.clock.now_ns()
             text = message.get("text")
-            line.take(text if text is not None else message.get("bytes") or b"")
+            for _ in line.take_gently(text if text is not None else message.get("bytes") or b""):
+                await asyncio.sleep(0)
             await asyncio.sleep(0)  # a burst of messages leaves the others their turn
 
     async def _tell(self, session: Session, line: Line) -> None:

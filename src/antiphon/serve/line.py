@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from antiphon.session import Session, SessionSettings
     from antiphon.session.events import Event
 
@@ -23,8 +25,8 @@ class Line(Protocol):
         """Greet the client; once, before anything else."""
         ...
 
-    def take(self, message: str | bytes) -> None:
-        """One message of the client's; whatever it holds, this does not raise."""
+    def take_gently(self, message: str | bytes) -> Iterator[None]:
+        """One message of the client's, in steps of a few milliseconds; whatever it holds, this does not raise."""
         ...
 
     def tell(self, event: Event) -> None:

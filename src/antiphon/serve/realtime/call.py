@@ -24,7 +24,7 @@ from antiphon.serve.realtime.session_update import Update
 from antiphon.session import events
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from antiphon.core.clock import Clock
     from antiphon.serve.realtime.fields import Fields
@@ -70,11 +70,18 @@ class Call:
 
     def take(self, message: str | bytes) -> None:
         """One message of the client's; whatever it holds, this never raises: it sends an `error` event."""
+        for _ in self.take_gently(message):
+            pass
+
+    def take_gently(self, message: str | bytes) -> Iterator[None]:
+        """As `take`, in steps of a few milliseconds; nothing else is to be taken before the last."""
         event_id: str | None = None
         try:
             values = read_object(message)
             event_id = event_id_of(values)
             self._carry_out(read_event(values))
+            while self._caller.feed_a_slice():
+                yield
             self._answers.settle()
         except RefusedError as refused:
             self._refuse(refused.code, refused.wire_message, refused.param, event_id)

@@ -15,16 +15,16 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from antiphon.core.flow import HEARING_RATE_HZ
+from antiphon.core.clock import samples_to_ns
+from antiphon.core.flow import HEARING_RATE_HZ, AudioFrame
 from antiphon.dialogue.state import Phase
 from antiphon.serve.realtime.errors import RefusedError
 from antiphon.serve.realtime.input_buffer import SAMPLES_PER_MS, InputBuffer, to_ms
 from antiphon.serve.realtime.items import Item
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from antiphon.core.flow import AudioFrame
     from antiphon.serve.realtime.call_state import CallState
     from antiphon.serve.realtime.fields import Fields
     from antiphon.serve.realtime.formats import WireFormat
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from antiphon.session import events
 
 MOST_APPENDED_BYTES = 15 * 2**20
+SLICE_MS = 200  # of sound at once, about 3 ms of voice detection
 MOST_UNCOMMITTED_S = 360  # where the client ends turns; more than one append of 15 MiB at 24 kHz
 LEAST_COMMITTED_MS = 100
 _PADDING_SAMPLES = HEARING_RATE_HZ // 5  # kept of the sound behind the last word
@@ -61,6 +62,7 @@ class Caller:
         self._begun: Turn | None = None  # by the voice, before the client began to end turns
         self._awaited: tuple[int, Turn] | None = None  # committed by the client, words not known
         self._waiting: deque[tuple[bool, Callable[[], None]]] = deque()  # (is sound, what to do)
+        self._fresh: deque[AudioFrame] = deque()  # appended, and not yet heard
         self._failure = ""  # of recognition, in the turn under way
         self._idle_from_samples = 0
 
@@ -82,7 +84,17 @@ class Caller:
                     param="audio",
                     hint="commit the buffer or clear it",
                 )
-        self._give(self._buffer.push(data))
+        self._give(self._buffer.push(data), at_once=False)
+
+    def feed_a_slice(self) -> bool:
+        """Let the session hear the next of what was appended; False if there is none.
+
+        A client may append minutes at once, and voice detection takes a hundredth of that: others want their turn.
+        """
+        if not self._fresh:
+            return False
+        self._state.session.feed(self._fresh.popleft())
+        return True
 
     def commit(self) -> None:
         """`input_audio_buffer.commit`.
@@ -215,12 +227,14 @@ class Caller:
         self._mark_samples = self._buffer.end_samples
         self._mark_appended = self._buffer.appended_samples
 
-    def _give(self, frames: list[AudioFrame]) -> None:
-        for frame in frames:
+    def _give(self, frames: list[AudioFrame], *, at_once: bool = True) -> None:
+        for frame in (part for whole in frames for part in _slices(whole)):
             if self._waiting or self._awaited:
                 self._waiting.append((True, lambda frame=frame: self._state.session.feed(frame)))  # type: ignore[misc]
             else:
-                self._state.session.feed(frame)
+                self._fresh.append(frame)
+        while at_once and self.feed_a_slice():
+            pass
 
     def _go_on(self) -> None:
         while self._waiting and self._awaited is None:
@@ -334,3 +348,12 @@ def _empty(samples: int) -> RefusedError:
         code="input_audio_buffer_commit_empty",
         hint=f"{LEAST_COMMITTED_MS} ms are needed",
     )
+
+
+def _slices(frame: AudioFrame) -> Iterator[AudioFrame]:
+    """The frame in parts of at most SLICE_MS."""
+    size = frame.rate_hz * SLICE_MS // 1000
+    for start in range(0, len(frame.pcm), size):
+        part = frame.pcm[start : start + size]
+        captured_ns = frame.captured_ns + samples_to_ns(start, frame.rate_hz)
+        yield AudioFrame(part, frame.rate_hz, frame.pos_samples + start, captured_ns)
