@@ -104,7 +104,8 @@ def test_it_is_silent_and_leaves_signals_alone(smollm2_file):
 import os, signal
 from pathlib import Path
 from antiphon.think.llama_server import LlamaServer, ServerPlan
-handler = signal.getsignal(signal.SIGINT)
+handler = signal.default_int_handler
+signal.signal(signal.SIGINT, handler)  # whoever starts tests in the background has it ignored
 plan = ServerPlan(threads=1, conversations=1, context_tokens=256, batch_tokens=32)
 server = LlamaServer(Path({str(smollm2_file)!r}), plan)
 server.complete({{"prompt": "Hi", "n_predict": 2}}, lambda step: False)
