@@ -11,6 +11,7 @@ INVALID = "invalid_value"
 MISSING = "missing_required_parameter"
 NOT_SUPPORTED = "not_supported"
 NOT_FOUND = "item_not_found"
+NOT_RETRIEVED = "item_retrieve_invalid_item_id"  # clients forgive this code of a retrieve, and no other
 INTERNAL = "internal_error"
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from antiphon.serve.realtime.errors import RefusedError
+from antiphon.serve.realtime.errors import NOT_RETRIEVED, RefusedError
 from antiphon.serve.realtime.item_create import read_item
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ class ItemEdits:
         Raises:
             RefusedError: there is no such item.
         """
-        item, fields = self._state.conversation.get(_name(event), "item_id"), self._state.fields
+        item = self._state.conversation.get(_name(event), "item_id", code=NOT_RETRIEVED)
+        fields = self._state.fields
         wire_format = fields.output_format if item.role == "assistant" else fields.input_format
         sound = self._state.recordings.read(item.id, wire_format)
         self._state.outbox.put("conversation.item.retrieved", {"item": item.wire(sound)})

@@ -76,7 +76,7 @@ class Conversation:
     def find(self, name: str) -> Item | None:
         return next((item for item in self._items if item.id == name), None)
 
-    def get(self, name: str | None, param: str) -> Item:
+    def get(self, name: str | None, param: str, *, code: str = NOT_FOUND) -> Item:
         """The item of that name.
 
         Raises:
@@ -84,7 +84,7 @@ class Conversation:
         """
         item = self.find(name) if name is not None else None
         if item is None:
-            raise RefusedError("there is no item of that name", code=NOT_FOUND, param=param)
+            raise RefusedError("there is no item of that name", code=code, param=param)
         return item
 
     def add(self, item: Item, after: str | None = None) -> str | None:
