@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from antiphon.core.flow import SpeechPiece, TextChunk
+
+if TYPE_CHECKING:
+    from antiphon.core.flow import AudioFrame
+    from antiphon.speak.playout import Playout
 
 RATE_HZ = 24_000
 
@@ -32,3 +38,11 @@ def tone_piece(samples: int, *, lead: int = 0, chars: tuple[int, int] = (0, 10),
     pcm[:lead] = 0.0
     start, end = chars
     return SpeechPiece(pcm=pcm, rate_hz=rate_hz, chunk=TextChunk(text="x" * (end - start), index=0, start_chars=start))
+
+
+def drain(playout: Playout, now_ns: int) -> list[AudioFrame]:
+    """All that is due by then."""
+    frames = []
+    while frame := playout.take(now_ns):
+        frames.append(frame)
+    return frames

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.speak.pieces import RATE_HZ, counting_piece, tone_piece
+from tests.speak.pieces import RATE_HZ, counting_piece, drain, tone_piece
 
 from antiphon.core.clock import MILLISECOND_NS as MS
 from antiphon.core.clock import samples_to_ns
@@ -16,13 +16,6 @@ pytestmark = pytest.mark.unit
 
 FRAME = 480  # 20 ms
 T0 = 7_000 * MS
-
-
-def drain(playout: Playout, now_ns: int) -> list[AudioFrame]:
-    frames = []
-    while frame := playout.take(now_ns):
-        frames.append(frame)
-    return frames
 
 
 def due_ms(frames: list[AudioFrame]) -> list[float]:

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.speak.pieces import RATE_HZ, counting_piece, tone_piece
+from tests.speak.pieces import RATE_HZ, counting_piece, drain, tone_piece
 
 from antiphon.core.clock import MILLISECOND_NS as MS
 from antiphon.core.errors import CallerError
 from antiphon.speak.playout import Playout, PlayoutSettings
 
-if TYPE_CHECKING:
-    from antiphon.core.flow import AudioFrame
-
 pytestmark = pytest.mark.unit
 
 FRAME = 480  # 20 ms
 T0 = 7_000 * MS
-
-
-def drain(playout: Playout, now_ns: int) -> list[AudioFrame]:
-    frames = []
-    while frame := playout.take(now_ns):
-        frames.append(frame)
-    return frames
 
 
 def test_ducking_takes_one_frame_down_and_one_up() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.speak.pieces import RATE_HZ, counting_piece
+from tests.speak.pieces import RATE_HZ, counting_piece, drain
 
 from antiphon.core.clock import MILLISECOND_NS as MS
 from antiphon.core.clock import samples_to_ns
@@ -22,13 +22,6 @@ pytestmark = pytest.mark.unit
 
 FRAME = 480  # 20 ms
 T0 = 7_000 * MS
-
-
-def drain(playout: Playout, now_ns: int) -> list[AudioFrame]:
-    frames = []
-    while frame := playout.take(now_ns):
-        frames.append(frame)
-    return frames
 
 
 Steps = list[tuple[str, int]]  # ("push", samples), ("take", 0), ("wait", ns), ("finish", 0)

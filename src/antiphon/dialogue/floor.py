@@ -20,7 +20,7 @@ from antiphon.dialogue.commands import (
     StopReply,
     WriteReply,
 )
-from antiphon.dialogue.history import prompt
+from antiphon.dialogue.history import answerable, prompt
 from antiphon.dialogue.state import Dialogue, Draft, Phase
 from antiphon.dialogue.stimuli import InputEnded, InputStalled, Timer, VoiceStopped
 
@@ -158,7 +158,7 @@ def write_reply(state: Dialogue, draft: Draft, words: str = "") -> WriteReply:
     instructions = state.instructions if draft.options.instructions is None else draft.options.instructions
     return WriteReply(
         draft=draft.number,
-        messages=prompt(instructions, state.history, words, draft.uses),
+        messages=answerable(prompt(instructions, state.history, words, draft.uses)),
         may_use_tools=draft.place + 1 < MOST_PASSES,
         options=draft.options,
     )

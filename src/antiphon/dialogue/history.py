@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 History: TypeAlias = tuple[Message, ...]
 
 LONGEST = 200  # messages kept; the language model's context is far smaller, this bounds memory alone
+NOTHING_SAID = "(nothing is said)"  # to a model that is to speak although nobody has spoken to it
 NO_RESULT_YET = "no result yet"
 
 
@@ -129,6 +130,13 @@ def prompt(instructions: str, history: History, words: str = "", uses: Sequence[
         if message.role == "assistant" and message.call and message.call not in answered:
             whole.append(Message("tool", NO_RESULT_YET, message.call))
     return tuple(whole)
+
+
+def answerable(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Models answer a user or what came of a tool; the owner may want more said after our own words, or first ones."""
+    if messages and messages[-1].role in {"user", "tool"}:
+        return messages
+    return (*messages, Message("user", NOTHING_SAID))
 
 
 def unanswered(history: History) -> bool:

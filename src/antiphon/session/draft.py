@@ -46,9 +46,6 @@ if TYPE_CHECKING:
     from antiphon.think.language_model import Thinking
 
 
-NOTHING_SAID = "(nothing is said)"  # to a model that is to speak although nobody has spoken to it
-
-
 @dataclass(slots=True, kw_only=True)
 class Workshop:
     """What all drafts of a conversation work with."""
@@ -169,7 +166,6 @@ class DraftWork:
         tools = shop.tools(command.options) if command.may_use_tools else ()
         self.is_text = command.options.is_text
         is_asking = False
-        command = replace(command, messages=_answerable(command.messages))
         try:
             if not self._passes:
                 await self._measure_end(command.messages, tools)
@@ -324,10 +320,3 @@ class DraftWork:
     def _fail(self, stage: Stage, error: AntiphonError) -> None:
         self._shop.report(stage, error)
         self._shop.tell(DraftFailed(at_ns=self._shop.clock.now_ns(), draft=self.number))
-
-
-def _answerable(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Models answer a user or what came of a tool; the owner may want more said after our own words, or first ones."""
-    if messages and messages[-1].role in {"user", "tool"}:
-        return messages
-    return (*messages, Message("user", NOTHING_SAID))

@@ -18,10 +18,9 @@ from antiphon.audio.level import audible_span
 from antiphon.core.clock import MILLISECOND_NS
 from antiphon.core.errors import CallerError, EngineError
 from antiphon.core.flow import TextChunk
-from antiphon.core.stamps import Stage
-from antiphon.scheduling.job import Job
 from antiphon.speak.alignment import chars_said
 from antiphon.speak.edges import trimmed_piece
+from antiphon.speak.on_lane import speak_on
 from antiphon.speak.onnx_output import with_output
 from antiphon.speak.reading import Utterance, Word, utterances
 
@@ -86,25 +85,14 @@ class HibariVoice:
         _ = engine.g2p.oov  # loads the reading rules and the net for unknown words, both lazy
         return cls(engine, lane=lane)
 
-    async def speak(self, chunk: TextChunk) -> AsyncGenerator[SpeechPiece, None]:
+    def speak(self, chunk: TextChunk) -> AsyncGenerator[SpeechPiece, None]:
         """As `Synthesizer.speak`; one piece per sentence.
 
         Raises:
             EngineError: the voice cannot read the text, or the model failed.
         """
-        pieces = self._pieces(chunk)
-        job = Job(stage=Stage.SPEAK, estimate_ns=NS_PER_CHUNK + len(chunk.text) * NS_PER_CHAR)
-        while True:
-            try:
-                piece = await self._lane.run(job, lambda: next(pieces, None))
-            except Exception as error:  # the reading rules fail in as many ways as there are texts
-                if isinstance(error, EngineError):
-                    raise
-                message = f"{self.name} failed on a chunk of {len(chunk.text)} characters: {type(error).__name__}"
-                raise EngineError(message, hint="leave the chunk out; the next one is not affected") from error
-            if piece is None:
-                return
-            yield piece
+        estimate_ns = NS_PER_CHUNK + len(chunk.text) * NS_PER_CHAR
+        return speak_on(self._lane, self._pieces(chunk), chunk, name=self.name, estimate_ns=estimate_ns)
 
     async def warm_up(self) -> None:
         """Pay for the first run of the model and of the transforms behind it."""

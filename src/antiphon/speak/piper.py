@@ -23,9 +23,8 @@ from antiphon.audio.level import audible_span
 from antiphon.core.clock import MILLISECOND_NS
 from antiphon.core.errors import CallerError, EngineError, MachineError
 from antiphon.core.flow import SpeechPiece, TextChunk
-from antiphon.core.stamps import Stage
-from antiphon.scheduling.job import Job
 from antiphon.speak.edges import trimmed_piece
+from antiphon.speak.on_lane import speak_on
 from antiphon.speak.onnx_output import with_output
 from antiphon.speak.sentences import spans
 from antiphon.speak.voices import INSTALL_PIPER
@@ -102,25 +101,14 @@ class PiperVoice:
             raise CallerError(f"{path} is a model, but not a voice", hint="check that it is a Piper voice")
         return cls(engine, name=name or f"piper:{path.stem}", lane=lane)
 
-    async def speak(self, chunk: TextChunk) -> AsyncGenerator[SpeechPiece, None]:
+    def speak(self, chunk: TextChunk) -> AsyncGenerator[SpeechPiece, None]:
         """As `Synthesizer.speak`; one piece per sentence.
 
         Raises:
             EngineError: the voice cannot read the text, or the model failed.
         """
-        pieces = self._pieces(chunk)
-        job = Job(stage=Stage.SPEAK, estimate_ns=NS_PER_CHUNK + len(chunk.text) * NS_PER_CHAR)
-        while True:
-            try:
-                piece = await self._lane.run(job, lambda: next(pieces, None))
-            except Exception as error:
-                if isinstance(error, EngineError):
-                    raise
-                message = f"{self.name} failed on a chunk of {len(chunk.text)} characters: {type(error).__name__}"
-                raise EngineError(message, hint="leave the chunk out; the next one is not affected") from error
-            if piece is None:
-                return
-            yield piece
+        estimate_ns = NS_PER_CHUNK + len(chunk.text) * NS_PER_CHAR
+        return speak_on(self._lane, self._pieces(chunk), chunk, name=self.name, estimate_ns=estimate_ns)
 
     async def warm_up(self) -> None:
         """Pay for the first reading and the first run of the model."""

@@ -15,7 +15,7 @@ import json
 import re
 from typing import TYPE_CHECKING, cast
 
-from antiphon.think.spoken_numbers import spoken_numbers
+from antiphon.think.numbers_heard import numbers_heard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ class _Said:
         # a control character would end a rule's text, a quotation mark the value
         kept = [word for word in (each.strip('.,;:!?"\\()[]') for each in words.split()) if word]
         self.words = [re.sub(r'[\x00-\x1f"\\]', "", word) or "x" for word in kept[-_MOST_WORDS:]]
-        self.numbers = spoken_numbers(words)
+        self.numbers = numbers_heard(words)
         self.text = f" {' '.join(self.words).lower()} "
 
     @property

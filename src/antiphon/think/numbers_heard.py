@@ -19,7 +19,7 @@ _FIXED = {"dozen": 12, "couple": 2, "double": 2, "twice": 2, "once": 1}
 _WORD = re.compile(r"\d+(?:\.\d+)?|[a-z]+")
 
 
-def spoken_numbers(text: str) -> tuple[str, ...]:
+def numbers_heard(text: str) -> tuple[str, ...]:
     """Each number in `text` as JSON writes it, once, in the order of speaking.
 
     "a" and "an" are no numbers: too many of them count nothing.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from antiphon.think.spoken_numbers import spoken_numbers
+from antiphon.think.numbers_heard import numbers_heard
 
 pytestmark = pytest.mark.unit
 
@@ -25,4 +25,4 @@ pytestmark = pytest.mark.unit
 )
 def test_numbers_are_found(text, numbers):
     """Digits and words, each once, in the order of speaking."""
-    assert numbers == spoken_numbers(text)
+    assert numbers == numbers_heard(text)
