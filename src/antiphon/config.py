@@ -31,10 +31,12 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 from platformdirs import user_config_path
 
 from antiphon.config_values import Value, choices, seen, to_toml, type_name, value_of_text, value_of_toml
-from antiphon.core.errors import CallerError, check_range
+from antiphon.core.errors import CallerError
 from antiphon.dialogue.log import LogSettings
 from antiphon.dialogue.settings import TurnSettings
+from antiphon.hardware.plan_settings import CapacitySettings, CpuSettings, GpuSettings
 from antiphon.hear.whisper_settings import WhisperSettings
+from antiphon.scheduling.settings import SchedulingSettings
 from antiphon.serve_settings import ServeSettings
 from antiphon.think.chat_address import is_address, read_address
 from antiphon.think.chat_settings import ChatServerSettings
@@ -53,8 +55,6 @@ OTHER_VARIABLES = frozenset({"ANTIPHON_CACHE"})  # ours too, but no setting: it 
 # Kubernetes tells each pod of a service called "antiphon" in these.
 KUBERNETES = re.compile(r"ANTIPHON_(SERVICE_(HOST|PORT)|PORT)(_\w+)?")
 TYPO = 0.82  # so like a setting's variable must another be to be a slip: Kubernetes sets ANTIPHON_SERVICE_HOST itself
-MOST_THREADS = 256
-MOST_CONVERSATIONS = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,47 +85,15 @@ class ModelChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CpuSettings:
-    """How many threads each engine computes with; 0 decides by the cores that this process may use.
-
-    Raises:
-        CallerError: a value is out of its range.
-    """
-
-    recognizer_threads: Annotated[int, "speech recognition"] = 0
-    language_model_threads: Annotated[int, "writing replies"] = 0
-    prosody_threads: Annotated[int, "judging the tone of voice, beside the recognizer"] = 1
-    voice_threads: Annotated[int, "synthesis; hibari gains little from more"] = 1
-
-    def __post_init__(self) -> None:
-        for item in fields(self):
-            check_range(item.name, getattr(self, item.name), 0, MOST_THREADS)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CapacitySettings:
-    """How much is taken on at once.
-
-    Raises:
-        CallerError: a value is out of its range.
-    """
-
-    conversations: Annotated[int, "at the same time; each keeps a prompt cache of its own"] = 4
-    context_tokens: Annotated[int, "of the language model, for each conversation; what is older is forgotten"] = 2048
-
-    def __post_init__(self) -> None:
-        check_range("conversations", self.conversations, 1, MOST_CONVERSATIONS)
-        check_range("context_tokens", self.context_tokens, 256, 2**20)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """All settings, by section."""
 
     turn: TurnSettings = field(default_factory=TurnSettings)
     models: ModelChoice = field(default_factory=ModelChoice)
     cpu: CpuSettings = field(default_factory=CpuSettings)
+    gpu: GpuSettings = field(default_factory=GpuSettings)
     capacity: CapacitySettings = field(default_factory=CapacitySettings)
+    scheduling: SchedulingSettings = field(default_factory=SchedulingSettings)
     chunker: ChunkerSettings = field(default_factory=ChunkerSettings)
     spoken_form: SpokenFormSettings = field(default_factory=SpokenFormSettings)
     whisper: WhisperSettings = field(default_factory=WhisperSettings)

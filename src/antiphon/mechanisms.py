@@ -41,6 +41,25 @@ MECHANISMS = {
     "retraction": Mechanism(
         does="a reply that has said nothing yet gives way at once to a caller who goes on", off="turn.retract_ms=0"
     ),
+    "scheduling": Mechanism(
+        does="engine calls wait for the cores in the order of a policy, not of the system",
+        off="scheduling.enabled=false",
+    ),
+    "laxity": Mechanism(does="the more urgent, and who can wait least, goes first", off="scheduling.order=fifo"),
+    "yielding": Mechanism(
+        does="writing and reading ahead stop at a token for something more urgent", off="scheduling.yielding=false"
+    ),
+    "overtaking": Mechanism(
+        does="an urgent job begins beside lesser ones, whose threads the system holds back",
+        off="scheduling.overtaking=false",
+    ),
+    "batching": Mechanism(
+        does="callers who wait for the same step of the recognizer take it together", off="scheduling.batching=false"
+    ),
+    "shares": Mechanism(does="neither hearing nor speaking starves the other of cores", off="scheduling.shares=false"),
+    "admission": Mechanism(
+        does="a caller whom the cores have no time for is turned away", off="scheduling.admission=false"
+    ),
     "spoken-form": Mechanism(does="markup is left out and figures are read out", off="spoken_form.enabled=false"),
 }
 

@@ -9,18 +9,21 @@ import asyncio
 import json
 from functools import cached_property
 from importlib import resources
-from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Self
 
+from antiphon.core.clock import MonotonicClock
 from antiphon.core.errors import MachineError
 from antiphon.dialogue.history import prompt
 from antiphon.dialogue.turn_end import TurnEndModel
-from antiphon.hardware.probe_cpu import probe_cpu
+from antiphon.hardware.calibration import known_costs
+from antiphon.hardware.plan import make_plan
+from antiphon.hardware.probe import probe
+from antiphon.loading import Lanes, load_engines
 from antiphon.models.store import Store
-from antiphon.scheduling.lanes import ThreadLane
+from antiphon.scheduling.admission import refusal
+from antiphon.scheduling.job import new_caller
 from antiphon.scheduling.openmp import limit_spinning
-from antiphon.session import Engines, Session, SessionSettings
-from antiphon.think.chat_address import is_address
+from antiphon.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,46 +34,49 @@ if TYPE_CHECKING:
     from antiphon.core.flow import ToolSpec
     from antiphon.dialogue.commands import Command
     from antiphon.dialogue.stimuli import Stimulus
-    from antiphon.hear.prosody import ProsodyJudge
-    from antiphon.hear.recognizer import Recognizer
-    from antiphon.hear.voice_detector import VoiceDetector
-    from antiphon.scheduling.lanes import Lane
-    from antiphon.speak.synthesizer import Synthesizer
-    from antiphon.think.language_model import LanguageModel
-
-    _Loaded: TypeAlias = tuple[VoiceDetector, ProsodyJudge | None, Recognizer, LanguageModel, Synthesizer]
+    from antiphon.hardware.plan import Plan
+    from antiphon.scheduling.cpu_lanes import CpuScheduler
+    from antiphon.scheduling.shares import Signs
+    from antiphon.session import Engines, SessionSettings
 
 
 class Runtime:
     """Loaded engines, and the conversations that use them; close it, or use it as an async context manager."""
 
-    def __init__(self, engines: Engines, *, conversations: int) -> None:
+    def __init__(self, engines: Engines, *, conversations: int, plan: Plan | None = None) -> None:
         self.engines = engines
-        self._conversations = conversations
-        self._open = 0  # entered and not yet left
-        self._lanes: list[Lane] = []
+        self.conversations = conversations  # that may be open at once
+        self.plan = plan
+        self.seated: set[int] = set()  # callers whose conversations have begun and are not over
+        self._lanes = Lanes(scheduler=None)
 
     @classmethod
     async def load(cls, config: Config, *, store: Store | None = None) -> Self:
         """Load the chosen models side by side and warm them up.
 
         Raises:
-            CallerError: a model's name is unknown.
+            CallerError: a model's name is unknown, or a setting asks for what this machine does not have.
             MachineError: a model is not on this machine, or the machine cannot run it.
             PeerError: the language model's server does not answer as it should.
         """
         limit_spinning()
-        lanes = _Lanes(config.capacity.conversations)
+        facts = await asyncio.to_thread(probe)
+        plan = make_plan(facts, config.models, config, known_costs(facts, config.models))
+        lanes = Lanes.of(plan, config, MonotonicClock())
         try:
-            engines = await _load_engines(config, store or Store(), lanes)
-            runtime = cls(engines, conversations=config.capacity.conversations)
-            runtime._lanes = lanes.all()
+            engines = await load_engines(config, store or Store(), plan, lanes)
+            runtime = cls(engines, conversations=plan.callers, plan=plan)
+            runtime._lanes = lanes
             await engines.warm_up()
         except BaseException:
-            for lane in lanes.all():
-                lane.close()
+            lanes.close()
             raise
         return runtime
+
+    @property
+    def scheduler(self) -> CpuScheduler | None:
+        """Who decides what computes next; None: whatever comes computes at once."""
+        return self._lanes.scheduler
 
     def open(
         self,
@@ -82,23 +88,29 @@ class Runtime:
         """A new conversation; enter it as an async context manager to begin, which takes a place until it ends.
 
         Raises:
-            MachineError: as many conversations as may be are open.
+            MachineError: as many conversations as may be are open, or one more would make the others' replies late.
         """
-        self._refuse_if_full()
-        return Session(self.engines, settings, clock=clock, watch=watch, on_open=self._opened, on_close=self._closed)
+        self.refuse_if_full()
+        self._refuse_if_busy()
+        return Session(self.engines, settings, clock=clock, watch=watch, seat=_Seat(self))
 
-    def _opened(self) -> None:
-        self._refuse_if_full()  # another may have been entered since this one was made
-        self._open += 1
-
-    def _closed(self) -> None:
-        self._open -= 1
-
-    def _refuse_if_full(self) -> None:
-        if self._open >= self._conversations:
+    def refuse_if_full(self) -> None:
+        """Raises MachineError if as many conversations as may be are open."""
+        if len(self.seated) >= self.conversations:
             raise MachineError(
-                f"{self._open} conversations are open, which is all that may be",
+                f"{len(self.seated)} conversations are open, which is all that may be",
                 hint="end one, or raise capacity.conversations",
+                retryable=True,
+            )
+
+    def _refuse_if_busy(self) -> None:
+        if self.scheduler is None or not self.scheduler.rules.admission:
+            return
+        reason = refusal(self.scheduler.pressure(len(self.seated)), self.scheduler.rules)
+        if reason:
+            raise MachineError(
+                reason,
+                hint="try again in a moment, or raise scheduling.busy_limit or scheduling.wait_limit_ms",
                 retryable=True,
             )
 
@@ -118,8 +130,7 @@ class Runtime:
     def close(self) -> None:
         """Free the engines; open conversations fail from here on."""
         self.engines.close()
-        for lane in self._lanes:
-            lane.close()
+        self._lanes.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -136,75 +147,22 @@ def default_turn_end() -> TurnEndModel:
     return TurnEndModel.from_dict(json.loads(text))
 
 
-class _Lanes:
-    """A lane per engine: one caller's recognition never waits for another's synthesis."""
+class _Seat:
+    """One conversation's place here."""
 
-    def __init__(self, conversations: int) -> None:
-        self.recognizer = ThreadLane("recognizer")
-        self.prosody = ThreadLane("prosody")
-        self.language_model = ThreadLane("language-model", threads=2 * conversations)
-        self.voice = ThreadLane("voice")
+    def __init__(self, runtime: Runtime) -> None:
+        self.caller = new_caller()
+        self._runtime = runtime
 
-    def all(self) -> list[Lane]:
-        return [self.recognizer, self.prosody, self.language_model, self.voice]
+    def take(self) -> None:
+        self._runtime.refuse_if_full()  # another may have been entered since this one was made
+        self._runtime.seated.add(self.caller)
 
+    def leave(self) -> None:
+        self._runtime.seated.discard(self.caller)
+        if self._runtime.scheduler is not None:
+            self._runtime.scheduler.leaves(self.caller)
 
-async def _load_engines(config: Config, store: Store, lanes: _Lanes) -> Engines:
-    models, cpu = config.models, config.cpu
-    cores = min(4, probe_cpu().usable_cores)  # a container's quota counts, not the host's cores
-
-    def voice_detector() -> VoiceDetector:
-        from antiphon.hear.silero import SileroDetector  # noqa: PLC0415 - each engine's library loads in its thread
-
-        return SileroDetector.load(store.file(models.voice_detector))
-
-    def prosody() -> ProsodyJudge | None:
-        if not models.prosody:
-            return None
-        from antiphon.hear.smart_turn import SmartTurnJudge  # noqa: PLC0415
-
-        return SmartTurnJudge.load(store.file(models.prosody), lane=lanes.prosody, threads=cpu.prosody_threads or cores)
-
-    def recognizer() -> Recognizer:
-        from antiphon.hear.whisper import WhisperRecognizer  # noqa: PLC0415
-        from antiphon.hear.whisper_settings import own_folder  # noqa: PLC0415
-
-        return WhisperRecognizer.load(
-            own_folder(models.recognizer) or store.locate(models.recognizer),
-            lane=lanes.recognizer,
-            threads=cpu.recognizer_threads or cores,
-            settings=config.whisper,
-        )
-
-    def language_model() -> LanguageModel:
-        name = models.language_model
-        if is_address(name):
-            from antiphon.think.chat_server import ChatServer  # noqa: PLC0415
-
-            return ChatServer.load(name, settings=config.chat_server)
-        from antiphon.think.llama import LlamaModel  # noqa: PLC0415
-
-        return LlamaModel.load(
-            Path(name).expanduser() if name.endswith(".gguf") else store.file(name),
-            lane=lanes.language_model,
-            threads=cpu.language_model_threads or cores,
-            conversations=config.capacity.conversations,
-            context_tokens=config.capacity.context_tokens,
-            settings=config.llama,
-        )
-
-    def voice() -> Synthesizer:
-        from antiphon.speak.voices import load_voice  # noqa: PLC0415
-
-        return load_voice(models.voice, store=store, lane=lanes.voice, threads=cpu.voice_threads or cores)
-
-    loaders = (voice_detector, prosody, recognizer, language_model, voice)
-    loaded = await asyncio.gather(*(asyncio.to_thread(load) for load in loaders), return_exceptions=True)
-    failures = [each for each in loaded if isinstance(each, BaseException)]
-    if failures:
-        for each in loaded:
-            if each is not None and not isinstance(each, BaseException):
-                each.close()
-        raise failures[0]
-    detector, judge, ears, mind, mouth = cast("_Loaded", loaded)
-    return Engines(voice_detector=detector, prosody=judge, recognizer=ears, language_model=mind, synthesizer=mouth)
+    def hears(self, signs: Signs) -> None:
+        if self._runtime.scheduler is not None:
+            self._runtime.scheduler.hears(self.caller, signs)

@@ -25,6 +25,7 @@ from antiphon.dialogue.log import MEGABYTE, LogSettings, StimulusLog, line_of, r
 from antiphon.dialogue.settings import TurnSettings
 from antiphon.dialogue.state import Dialogue
 from antiphon.dialogue.stimuli import Stimulus, VoiceStarted
+from antiphon.dialogue.turn_end import TurnEndModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +41,7 @@ PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, a
 
 def values(wanted: Any) -> st.SearchStrategy[Any]:
     """Any value of a field's type, as the codec's contract has it; new stimuli and commands need nothing here."""
-    if is_dataclass(wanted) and wanted is not TurnSettings:
+    if is_dataclass(wanted) and wanted not in {TurnSettings, TurnEndModel}:
         hints = codec._hints(wanted)
         return st.builds(wanted, **{item.name: values(hints[item.name]) for item in fields(wanted)})
     if get_origin(wanted) in (Union, types.UnionType):
@@ -53,6 +54,7 @@ def values(wanted: Any) -> st.SearchStrategy[Any]:
         return st.sampled_from(wanted)
     known = {
         TurnSettings: st.just(SETTINGS),  # which refuses most values
+        TurnEndModel: st.just(MODEL),
         object: PLAIN,
         int: st.integers(),
         float: st.floats(allow_nan=False) | st.integers(-9, 9),

@@ -1,11 +1,16 @@
-"""A recognizer without a model: each second of the sound says a word by its pitch. Every call is recorded."""
+"""A recognizer without a model: each second of the sound says a word by its pitch. Every call is recorded.
+
+And models for the real recognizer: one that echoes, and one that counts the calls of another.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
+import ctranslate2
 import numpy as np
 
 from antiphon.hear.whisper import Hypothesis
@@ -15,6 +20,7 @@ if TYPE_CHECKING:
 
     from antiphon.core.flow import Pcm
     from antiphon.hear.mel import Mel
+    from antiphon.hear.whisper_tokens import WhisperTokens
 
 SECOND = 16_000
 
@@ -114,3 +120,68 @@ def _heard(logs: Mel, sound_s: float) -> list[tuple[int, float]]:
                 found.append((int(bins[start]), start / 100))
             start = column
     return found
+
+
+class CountedModel:
+    """A model of CTranslate2's make that notes how many callers each call was for."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self.compute_type, self.device = model.compute_type, model.device
+        self.is_multilingual, self.n_mels = model.is_multilingual, model.n_mels
+        self.encoded: list[int] = []
+        self.decoded: list[int] = []
+
+    def encode(self, features: Any, *, to_cpu: bool) -> Any:
+        self.encoded.append(features.shape[0])
+        return self._model.encode(features, to_cpu=to_cpu)
+
+    def generate(self, encoded: Any, prompts: list[list[int]], **asked: Any) -> Any:
+        self.decoded.append(len(prompts))
+        return self._model.generate(encoded, prompts, **asked)
+
+    def align(self, encoded: Any, opening: Any, tokens: Any, columns: int) -> Any:
+        return self._model.align(encoded, opening, tokens, columns)
+
+
+class EchoModel:
+    """Encodes sound into the number of its loudest bin and says that number, with what the test has for it.
+
+    As CTranslate2, it takes only prompts together that begin their task at the same place, and stops at half of
+    `max_length`, or where prompt and text fill it.
+    """
+
+    compute_type = "int8"
+    n_mels = 80
+
+    def __init__(self, tokens: WhisperTokens, *, device: str = "cpu", is_multilingual: bool = False) -> None:
+        self.tokens = tokens
+        self.device = device
+        self.is_multilingual = is_multilingual
+        self.no_speech: dict[int, float] = {}  # by number; else 0.01
+        self.endless: set[int] = set()  # numbers that are said until the decoder is stopped
+        self.fails = False
+
+    def encode(self, features: Any, *, to_cpu: bool) -> Any:
+        loudest = np.asarray(features).max(axis=2).argmax(axis=1)  # (callers,)
+        frames = np.zeros((len(loudest), features.shape[2] // 2, 4), np.float32)
+        frames[:, :, 0] = loudest[:, None]
+        return ctranslate2.StorageView.from_array(frames)
+
+    def generate(self, encoded: Any, prompts: list[list[int]], *, max_length: int, **asked: Any) -> list[Any]:
+        if self.fails:
+            raise RuntimeError("out of memory")
+        assert len({prompt.index(self.tokens.start) for prompt in prompts}) == 1
+        numbers = np.asarray(encoded)[:, 0, 0].astype(int)
+        opening = len(prompts[0]) - 1
+        return [self._said(number, min(max_length // 2, max_length - opening)) for number in numbers.tolist()]
+
+    def _said(self, number: int, limit: int) -> Any:
+        ids = self.tokens.encode(f"w{number}")
+        if number in self.endless:  # other words each time, which are no loop
+            ids = self.tokens.encode("".join(f" w{number + place}" for place in range(limit)))
+        ids = ids[:limit]
+        score = -0.1 - len(ids) / 1000
+        no_speech = self.no_speech.get(number, 0.01)
+        logits = [np.zeros(300, np.float32)] * (len(ids) + 1)
+        return SimpleNamespace(sequences_ids=[ids], scores=[score], no_speech_prob=no_speech, logits=[logits])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.hear.sounds import frames, silence
 
 from antiphon.hear.ear import Ear
-from antiphon.hear.segmenter import VoiceStarted, VoiceStopped
+from antiphon.hear.segmenter import SegmenterSettings, VoiceStarted, VoiceStopped
 
 if TYPE_CHECKING:
     from antiphon.core.flow import Pcm
@@ -97,3 +97,13 @@ def test_a_long_loss_ends_the_voice_and_starts_afresh() -> None:
         VoiceStarted(start_samples=10**6, detected_samples=10**6 + 1024),
     ] == found
     assert resets + 1 == detector.stream.resets
+
+
+def test_other_settings_hold_for_the_next_voice() -> None:
+    """The padding is the new one, from a frame on that was half heard before."""
+    ear = Ear(LoudnessDetector())
+    sound = list(frames(speech(), size_samples=300))
+    found = [fact for frame in sound[:10] for fact in ear.hear(frame)]
+    ear.adjust(SegmenterSettings(padding_samples=160))
+    found += [fact for frame in sound[10:] for fact in ear.hear(frame)]
+    assert [VoiceStarted(start_samples=20 * 512 - 160, detected_samples=22 * 512), EXPECTED[1]] == found

@@ -55,6 +55,27 @@ def test_padding_stops_at_the_stream_and_at_the_segment_before() -> None:
     ] == found
 
 
+def test_other_settings_count_from_the_next_frame_on() -> None:
+    """What was no voice is one; the voice lasts, and so does the count of silent frames."""
+    segmenter = Segmenter()
+    frames = iter(range(100))
+
+    def push(*probabilities: float) -> list[VoiceFact]:
+        found = []
+        for probability in probabilities:
+            start = next(frames) * FRAME
+            found.append(segmenter.push(probability, start, start + FRAME))
+        return [fact for fact in found if fact is not None]
+
+    assert [] == push(*[0.3] * 20)
+    segmenter.adjust(SegmenterSettings(on_probability=0.2, off_probability=0.2, padding_samples=1600))
+    assert [VoiceStarted(start_samples=20 * FRAME - 1600, detected_samples=22 * FRAME)] == push(0.3, 0.3)
+    segmenter.adjust(SegmenterSettings())
+    assert [] == push(0.3, 0.3)
+    assert segmenter.is_voiced
+    assert [VoiceStopped(end_samples=22 * FRAME, detected_samples=25 * FRAME)] == push(0.3)
+
+
 def test_restart_ends_a_voice_and_bounds_the_next() -> None:
     """After lost sound a segment does not reach back over the hole."""
     segmenter = Segmenter()

@@ -29,6 +29,7 @@ class ToldModel:
     """Says with hints and without what it was told: text, log probability of a token, no-speech probability."""
 
     compute_type = "int8"
+    device = "cpu"
     n_mels = 80
 
     def __init__(self, alone: tuple[str, float, float], hinted: tuple[str, float, float] | None = None) -> None:
@@ -41,14 +42,17 @@ class ToldModel:
         self.at = 0  # the row that holds them
 
     def generate(self, encoded: Any, prompts: list[list[int]], **asked: Any) -> list[Any]:
-        tokens = byte_tokens()
         self.asked.append(asked)
-        text, score, no_speech = self.hinted if len(prompts[0]) > len(tokens.task) else self.alone
+        return [self._answer(prompt) for prompt in prompts]
+
+    def _answer(self, prompt: list[int]) -> Any:
+        tokens = byte_tokens()
+        text, score, no_speech = self.hinted if len(prompt) > len(tokens.task) else self.alone
         ids = tokens.encode(text)
         logits = np.full((len(ids) + 1, 300), -50.0, np.float32)
         for token, share in self.next.items():
             logits[self.at, token] = math.log(share)
-        return [SimpleNamespace(sequences_ids=[ids], scores=[score], no_speech_prob=no_speech, logits=[list(logits)])]
+        return SimpleNamespace(sequences_ids=[ids], scores=[score], no_speech_prob=no_speech, logits=[list(logits)])
 
     def align(self, encoded: Any, opening: Any, tokens: Any, columns: int) -> list[Any]:
         return [SimpleNamespace(alignments=list(enumerate(self.starts)))]

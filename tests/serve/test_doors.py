@@ -6,9 +6,8 @@ import asyncio
 import io
 import json
 import logging
-import shutil
 import ssl
-import subprocess
+import time
 from typing import TYPE_CHECKING, Any
 
 import httpx2 as httpx
@@ -137,6 +136,32 @@ def test_a_client_secret_stands_in_for_a_key() -> None:
     asyncio.run(main())
 
 
+def test_a_secret_that_has_expired_opens_no_more() -> None:
+    """It is refused as a wrong key is, to a program and to a browser; a conversation that it had opened goes on."""
+
+    async def main() -> None:
+        async with running(house(LOCKED)) as place:
+            secret = (await post_secret(place, '{"expires_after": {"seconds": 10}}')).json()["value"]
+            headers = {"Authorization": f"Bearer {secret}"}
+            async with connect(place.url, additional_headers=headers) as before:
+                await hear(before, "session.created")
+                place.server.reception.secrets._now_s = lambda: time.time() + 11
+                with pytest.raises(InvalidStatus) as refused:
+                    await connect(place.url, additional_headers=headers)
+                assert 401 == refused.value.response.status_code
+                assert "expired" in json.loads(refused.value.response.body or b"")["error"]["message"]
+                protocols: Any = ["realtime", f"openai-insecure-api-key.{secret}"]
+                async with connect(place.url, subprotocols=protocols) as client:
+                    assert "invalid_api_key" == json.loads(await client.recv())["error"]["code"]
+                    with pytest.raises(ConnectionClosed) as closed:
+                        await client.recv()
+                    assert 3000 == closed.value.rcvd.code
+                await before.send(SAY)
+                await hear(before, "response.output_audio.delta")
+
+    asyncio.run(main())
+
+
 def test_logs_hold_the_session_and_no_key() -> None:
     """The trace that a caller belongs to is on each line of its session; what was shown to get in is on none."""
     stream = io.StringIO()
@@ -165,6 +190,7 @@ def test_logs_hold_the_session_and_no_key() -> None:
     assert ["session.opened", "session.closed"] == [line["event"] for line in lines if line.get("session") == session]
     assert all(line["traceparent"] == trace for line in lines if line.get("session") == session)
     assert [key for key in (KEY, "wrong-key-here") if key in text] == []
+    assert {line["level"] for line in lines} <= {"debug", "info", "warning"}  # a refusal is no error of ours
 
 
 def test_a_connection_that_asks_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,19 +221,6 @@ def test_a_connection_that_asks_nothing_is_cut_off(monkeypatch: pytest.MonkeyPat
             return b""
 
     asyncio.run(main())
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """A certificate for this machine's own name, and its key."""
-    folder = tmp_path_factory.mktemp("tls")
-    cert, key = str(folder / "cert.pem"), str(folder / "key.pem")
-    if not (openssl := shutil.which("openssl")):
-        pytest.skip("openssl makes the certificate")
-    name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
-    new = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
-    subprocess.run([openssl, *new, *name, "-out", cert, "-keyout", key], check=True, capture_output=True)
-    return cert, key
 
 
 def test_tls(certificate: tuple[str, str]) -> None:
@@ -296,6 +309,16 @@ def test_health_models_and_metrics() -> None:
             async with asyncio.timeout(3):
                 while not place.sample("antiphon_event_loop_lag_seconds_count"):  # noqa: ASYNC110
                     await asyncio.sleep(0.02)
+
+    asyncio.run(main())
+
+
+def test_the_capacity_is_the_runtimes() -> None:
+    """How many it can hold is known once it is loaded, whatever was set."""
+
+    async def main() -> None:
+        async with running(house(conversations=2, load=lambda: loaded(3))) as place:
+            assert 3 == (await get(place, "/health")).json()["capacity"]
 
     asyncio.run(main())
 

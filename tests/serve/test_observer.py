@@ -61,6 +61,18 @@ def test_a_turn_is_filed_under_its_outcome(how: dict[str, bool], outcome: str, m
     assert 0.05 == figures.of("antiphon_stage_seconds_sum", outcome=outcome, stage="chat")
 
 
+def test_a_latency_that_cannot_be_is_counted_and_not_filed() -> None:
+    """A reply that is stamped as begun before the caller had ended has no latency, and that shows."""
+    figures = Figures()
+    marks = {Mark.SPEECH_ENDED: 300_000_000, Mark.FIRST_SOUND: 0}
+    figures.observer.event(TurnMeasured(timeline=TurnTimeline(turn=1, marks=marks, spans=())))
+    figures.observer.event(finished(1))
+
+    assert 1 == figures.of("antiphon_turns_total", outcome="heard")
+    assert 0 == figures.of("antiphon_voice_to_voice_seconds_count", outcome="heard")
+    assert 1 == figures.of("antiphon_impossible_latencies_total")
+
+
 def test_turns_without_an_end_are_filed_too() -> None:
     """One that got no reply, one that was overtaken by the next, one whose caller left, one that was a cough."""
     figures = Figures()

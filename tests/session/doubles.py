@@ -51,7 +51,7 @@ class ScriptedRecognizer:
     opened: list[ScriptedRecognition] = field(default_factory=list)
 
     def open(self, vocabulary: Sequence[str] = ()) -> ScriptedRecognition:
-        self.opened.append(ScriptedRecognition(self))
+        self.opened.append(ScriptedRecognition(self, tuple(vocabulary)))
         return self.opened[-1]
 
     async def warm_up(self) -> None:
@@ -62,8 +62,10 @@ class ScriptedRecognizer:
 
 
 class ScriptedRecognition:
-    def __init__(self, ears: ScriptedRecognizer) -> None:
+    def __init__(self, ears: ScriptedRecognizer, vocabulary: tuple[str, ...] = ()) -> None:
         self._ears = ears
+        self.vocabulary = vocabulary
+        self.heard_from: int | None = None  # the first sample that was fed
         self._begin = 0
         self._fed = 0
         self._before = ""
@@ -71,6 +73,8 @@ class ScriptedRecognition:
 
     def feed(self, frame: AudioFrame) -> None:
         assert frame.rate_hz == HEARING_RATE_HZ
+        if self.heard_from is None:
+            self.heard_from = frame.pos_samples
         self._fed = frame.end_samples
 
     def begin(self, pos_samples: int) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from tests.think.doubles import Piece, ScriptedModel
+from tests.think.doubles import Piece, ScriptedModel, ScriptedThinking
 
 from antiphon.core.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
-    from antiphon.core.flow import Message
+    from antiphon.core.flow import Message, ToolSpec, Usage
+    from antiphon.think.language_model import Written
 
 
 def mind(
@@ -33,6 +36,82 @@ def mind(
         return masses_left.pop(0) if len(masses_left) > 1 else masses_left[0]
 
     return ScriptedModel(reply=reply, mass=mass)
+
+
+class TellingModel(ScriptedModel):
+    """One that also tells whether a reply ended at its limit."""
+
+    def open(self) -> TellingThinking:
+        return TellingThinking(self)
+
+
+class TellingThinking(ScriptedThinking):
+    reached_limit = False
+
+    async def write(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        tools: Sequence[ToolSpec] = (),
+        tool_choice: str = "auto",
+    ) -> AsyncGenerator[Written, None]:
+        self.reached_limit = False
+        async with aclosing(
+            super().write(messages, max_tokens=max_tokens, tools=tools, tool_choice=tool_choice)
+        ) as all_:
+            async for piece in all_:
+                yield piece
+        self.reached_limit = self.usage.output_tokens >= max_tokens
+
+
+class LateModel(ScriptedModel):
+    """One that counts as a server does: behind the last word, or not at all."""
+
+    counted: Usage | None = None
+
+    def open(self) -> LateThinking:
+        return LateThinking(self)
+
+
+class LateThinking(ScriptedThinking):
+    _told: Usage | None = None
+
+    @property
+    def usage(self) -> Usage | None:
+        return self._told
+
+    @usage.setter
+    def usage(self, own: Usage) -> None:
+        """What the model counts by itself is not told."""
+
+    async def write(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        tools: Sequence[ToolSpec] = (),
+        tool_choice: str = "auto",
+    ) -> AsyncGenerator[Written, None]:
+        self._told = None
+        self._note("write", messages)
+        for piece in self._model.reply(messages)[:max_tokens]:
+            await asyncio.sleep(piece.delay_s)
+            yield piece.text
+        assert isinstance(self._model, LateModel)
+        self._told = self._model.counted
+
+
+def counting_late(model: ScriptedModel, counted: Usage | None) -> LateModel:
+    """The same model with this count."""
+    late = LateModel(reply=model.reply, mass=model.mass)
+    late.counted = counted
+    return late
+
+
+def telling(model: ScriptedModel) -> TellingModel:
+    """The same model, which tells."""
+    return TellingModel(reply=model.reply, mass=model.mass)
 
 
 def asked(model: ScriptedModel, call: str) -> list[tuple[Message, ...]]:

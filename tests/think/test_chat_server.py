@@ -61,6 +61,7 @@ def test_a_request_says_what_is_needed_and_no_more():
         "max_tokens": 50,
         "temperature": 0.0,
         "stream": True,
+        "stream_options": {"include_usage": True},
         "top_p": 0.5,
     } == server.asked[1].body
     assert f"Bearer {KEY}" == server.asked[1].headers["authorization"]

@@ -47,6 +47,7 @@ def reconfigured(state: Dialogue, happened: Reconfigured) -> Outcome:
     after = replace(
         state,
         settings=happened.settings,
+        turn_end=happened.turn_end or state.turn_end,
         instructions=happened.instructions,
         tools=happened.tools,
         interruptible=happened.interruptible,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from antiphon.dialogue.options import ReplyOptions
     from antiphon.dialogue.settings import TurnSettings
     from antiphon.dialogue.state import ToolRule
+    from antiphon.dialogue.turn_end import TurnEndModel
 
 
 class Timer(StrEnum):
@@ -184,6 +185,7 @@ class Reconfigured:
 
     at_ns: int
     settings: TurnSettings
+    turn_end: TurnEndModel | None = None  # None: as before; it is too large to be logged each time
     instructions: str
     tools: tuple[ToolRule, ...]
     interruptible: bool

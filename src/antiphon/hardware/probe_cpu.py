@@ -13,6 +13,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from antiphon.hardware.control_groups import read_group_limits
+from antiphon.hardware.kernel_files import read_text
+
 X86_FLAGS = frozenset({
     "avx", "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512vl", "avx512_vnni", "avx512_bf16", "avx_vnni",
     "amx_tile", "amx_int8", "amx_bf16",
@@ -66,9 +69,9 @@ def probe_cpu(root: Path = Path("/")) -> CpuFacts:
         flags, memory_bytes = _probe_windows()
     else:
         model, flags = _read_cpuinfo(root)
-        quota, limit_bytes = _read_cgroups(root)
-        usable = min(usable, quota) if quota is not None else usable
-        sizes = [size for size in (_read_meminfo(root), limit_bytes) if size is not None]
+        limits = read_group_limits(root)
+        usable = min(usable, limits.quota_cores) if limits.quota_cores is not None else usable
+        sizes = [size for size in (read_meminfo(root), limits.memory_bytes) if size is not None]
         memory_bytes = min(sizes, default=None)
     return CpuFacts(
         model=model or platform.machine(),
@@ -88,67 +91,24 @@ def _allowed_cores(logical_cores: int) -> int:
 
 
 def _read_cpuinfo(root: Path) -> tuple[str, frozenset[str] | None]:
-    """The model and the flags; x86 says `flags`, arm `Features`, and arm often no model at all."""
+    """The model and the flags; x86 says `flags`, arm `Features`, and arm often no model, but the board's name."""
     fields: dict[str, str] = {}
-    for line in _read(root / "proc" / "cpuinfo").splitlines():
+    for line in read_text(root / "proc" / "cpuinfo").splitlines():
         key, _, value = line.partition(":")
         fields.setdefault(key.strip().lower(), value.strip())
     words = (fields.get("flags") or fields.get("features") or "").lower().split()
-    model = fields.get("model name") or fields.get("hardware") or ""
+    board = read_text(root / "proc" / "device-tree" / "model").strip("\0 \n")
+    model = fields.get("model name") or fields.get("hardware") or board
     return model, frozenset(words) & (X86_FLAGS | ARM_FLAGS) if words else None
 
 
-def _read_meminfo(root: Path) -> int | None:
-    for line in _read(root / "proc" / "meminfo").splitlines():
+def read_meminfo(root: Path) -> int | None:
+    """The machine's memory in bytes, as Linux counts it; None if it is not told."""
+    for line in read_text(root / "proc" / "meminfo").splitlines():
         words = line.split()
         if len(words) >= 2 and words[0] == "MemTotal:" and words[1].isdecimal():
             return int(words[1]) * 1024
     return None
-
-
-def _read_cgroups(root: Path) -> tuple[float | None, int | None]:
-    """The tightest CPU quota in cores and memory limit in bytes, over our group and all that hold it."""
-    mount = root / "sys" / "fs" / "cgroup"
-    quotas: list[float] = []
-    limits: list[int] = []
-    for line in _read(root / "proc" / "self" / "cgroup").splitlines():
-        number, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        if number == "0" and not controllers:
-            for group in _upwards(mount, path):
-                quotas += _quota(*_read(group / "cpu.max").split()[:2])
-                limits += _limit(_read(group / "memory.max"))
-        for controller in {"cpu", "memory"} & set(controllers.split(",")):
-            for group in _upwards(_v1_mount(mount, controllers, controller), path):
-                if controller == "cpu":
-                    quotas += _quota(_read(group / "cpu.cfs_quota_us"), _read(group / "cpu.cfs_period_us"))
-                else:
-                    limits += _limit(_read(group / "memory.limit_in_bytes"))
-    return min(quotas, default=None), min(limits, default=None)
-
-
-def _v1_mount(mount: Path, controllers: str, controller: str) -> Path:
-    joint = mount / controllers
-    return joint if joint.is_dir() else mount / controller
-
-
-def _upwards(mount: Path, path: str) -> list[Path]:
-    """The group, then each that holds it; in a container the path may lead nowhere, and the mount is our group."""
-    parts = [part for part in path.strip("/").split("/") if part and part != ".."]
-    return [mount.joinpath(*parts[:count]) for count in range(len(parts), -1, -1)]
-
-
-def _quota(quota: str = "", period: str = "") -> list[float]:
-    try:
-        cores = int(quota) / int(period)
-    except (ValueError, ZeroDivisionError):  # "max", or a file that is not there
-        return []
-    return [cores] if cores > 0 else []  # version 1 writes -1 for no quota
-
-
-def _limit(text: str) -> list[int]:
-    text = text.strip()
-    return [int(text)] if text.isdecimal() and int(text) < 1 << 60 else []  # version 1 writes about 2**63 for none
 
 
 def _probe_mac() -> tuple[str, frozenset[str] | None, int | None]:
@@ -189,10 +149,3 @@ def _probe_windows() -> tuple[frozenset[str] | None, int | None]:
     status = _MemoryStatus(length=ctypes.sizeof(_MemoryStatus))
     known = kernel.GlobalMemoryStatusEx(ctypes.byref(status))
     return frozenset(flags) or None, status.total if known else None
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

@@ -67,6 +67,10 @@ class Ear:
         self._rest = pcm[whole:].copy()
         return tuple(fact for fact in facts if fact is not None)
 
+    def adjust(self, settings: SegmenterSettings) -> None:
+        """As `Segmenter.adjust`."""
+        self._segmenter.adjust(settings)
+
     def break_off(self) -> None:
         """The sound has stopped coming: a voice that was there is gone, and whatever comes next begins afresh.
 

@@ -77,6 +77,10 @@ class Segmenter:
             return self._while_voiced(probability, end_samples)
         return self._while_silent(probability, start_samples, end_samples)
 
+    def adjust(self, settings: SegmenterSettings) -> None:
+        """Judge frames by other settings from the next one on; a voice that is there is still there."""
+        self._settings = settings
+
     def restart(self, pos_samples: int) -> VoiceFact | None:
         """The stream goes on at `pos_samples` with nothing known of what lies between; a voice ends there."""
         was_voiced = self.is_voiced

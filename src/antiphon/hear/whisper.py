@@ -4,16 +4,19 @@ The decoder is greedy and cannot run away: no eight tokens in a row come twice (
 sixteen), a hypothesis holds no more tokens than its sound could carry, and where words repeat, only those that the
 sound itself carries are kept.
 Units: seconds of sound where named so, columns of 10 ms. Threads: the model is shared; encoding, decoding and
-aligning are one call each on the engine's lane, so that a caller who gives up stops between them.
+aligning are one call each on the engine's lane, so that a caller who gives up stops between them. Callers who wait
+at the same time share a decoding, and each gets what it would have got alone.
 What it does not know: turns, and what was said before. `whisper_recognition` keeps these.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from antiphon.core.errors import EngineError, MachineError
 from antiphon.core.stamps import Stage
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
     from antiphon.scheduling.lanes import Lane
 
     Result = TypeVar("Result")
+
+Encoded: TypeAlias = npt.NDArray[Any]  # (1, columns / 2, width) of one caller, in main memory; f32, on a GPU also f16
 
 _LONGEST_TOKENS = 448  # the decoder has no positions beyond, prompt included
 
@@ -64,9 +69,15 @@ _HINTS_COST = 0.3  # of log probability, up to which the words that were helped 
 _FASTEST_TOKENS_PER_SECOND = 12.0
 _SOUND_END_SLACK_S = 0.1  # an alignment is exact to some 50 ms; loops begin half a second or more behind the sound
 
-_ENCODE = Job(stage=Stage.RECOGNISE, estimate_ns=130_000_000)
-_DECODE = Job(stage=Stage.RECOGNISE, estimate_ns=120_000_000)
 _ALIGN = Job(stage=Stage.RECOGNISE, estimate_ns=25_000_000)
+
+_ENCODE_NS = 130_000_000
+_DECODE_NS = 120_000_000
+# results/batching.json, two cores: one call of the encoder for two callers takes as long as two calls, beyond 10 s of
+# columns longer; its products are large already. The decoder reads all its weights for each token, for however many
+# callers: each one more costs some 0.45 of the first. More than four would make the call long for who comes next.
+_ENCODE_MOST = {"cpu": 1, "cuda": 8}  # a GPU's is not measured yet
+_DECODE_MOST = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +88,25 @@ class Hypothesis:
     end_probability: float | None = None  # of a closing mark right after the last word
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Decoding:
+    """One caller's part of a call to the decoder."""
+
+    encoded: Encoded
+    prompt: list[int]
+    prefix: Sequence[int]
+    max_length: int  # as CTranslate2 counts it
+
+    @property
+    def longest_tokens(self) -> int:
+        """Where CTranslate2 stops: at half of max_length, or where prompt and text fill it, whichever comes first."""
+        return min(self.max_length // 2, self.max_length - len(self.prompt) + 1)
+
+
 class WhisperRecognizer:
     """The loaded model; `open` gives a caller's view of it."""
 
-    longest_slice_ns = 400_000_000  # encoding or decoding 24 s of speech, 2-core EPYC, two threads
+    longest_slice_ns = 1_000_000_000  # decoding 24 s of speech of four callers, 2-core EPYC, two threads; of one 400 ms
 
     def __init__(self, model: Any, tokens: WhisperTokens, lane: Lane, settings: WhisperSettings) -> None:
         self._model = model
@@ -89,6 +115,8 @@ class WhisperRecognizer:
         self.settings = settings
         self.name = "whisper"
         self._is_multilingual = bool(model.is_multilingual)
+        self.encode_most = _ENCODE_MOST[str(model.device)]  # callers who share a call
+        self.decode_most = _DECODE_MOST
         self.bins = int(model.n_mels)  # 80; 128 for large-v3 and turbo
         self._tokens_scale = 1 if settings.language == "en" else _OTHER_LANGUAGES
         self.compute_type = str(model.compute_type)
@@ -157,15 +185,19 @@ class WhisperRecognizer:
         """Free the model's memory; every later call fails."""
         self._model.unload_model()
 
-    async def encode(self, logs: Mel) -> Any:
+    async def encode(self, logs: Mel) -> Encoded:
         """What the encoder makes of the columns, for `decode` and `token_starts_s`.
 
         Raises:
             EngineError: the model failed.
         """
-        return await self._lane.run(_ENCODE, lambda: self._encode(logs))
+        job = Job(stage=Stage.RECOGNISE, estimate_ns=_ENCODE_NS, size=len(logs))
+        kind = (self, "encode", logs.shape)
+        return await self._lane.run_batch(job, logs, self._encode, kind=kind, most=self.encode_most)
 
-    async def decode(self, encoded: Any, *, before: Sequence[int], prefix: Sequence[int], sound_s: float) -> Hypothesis:
+    async def decode(
+        self, encoded: Encoded, *, before: Sequence[int], prefix: Sequence[int], sound_s: float
+    ) -> Hypothesis:
         """The words of the first `sound_s` seconds; what follows them is silence.
 
         `before` is text that came before, `prefix` the tokens that the hypothesis must begin with: it has these even
@@ -176,7 +208,11 @@ class WhisperRecognizer:
         """
         prompt = self.tokens.prompt(before)
         limit = max(len(prefix), int(_TOKENS_PER_SECOND * self._tokens_scale * sound_s)) + _SPARE_TOKENS
-        result = await self._lane.run(_DECODE, lambda: self._decode(encoded, prompt, prefix, limit))
+        length = min(_LONGEST_TOKENS, max(2 * limit, len(prompt) + limit))
+        asked = _Decoding(encoded=encoded, prompt=prompt, prefix=prefix, max_length=length)
+        job = Job(stage=Stage.RECOGNISE, estimate_ns=_DECODE_NS, size=limit)
+        kind = (self, "decode", encoded.shape, len(prompt), len(prefix))  # CTranslate2 takes no others together
+        result = await self._lane.run_batch(job, asked, self._decode, kind=kind, most=self.decode_most)
         if result is None:
             return Hypothesis(tokens=tuple(prefix))
         tokens = result.sequences_ids[0]
@@ -186,7 +222,7 @@ class WhisperRecognizer:
             tokens = tokens[: min(count, self._before_loop(tokens, starts, len(prefix), sound_s))]
         return Hypothesis(tokens=tuple(tokens), end_probability=self._end_probability(tokens, result.logits[0]))
 
-    async def token_starts_s(self, encoded: Any, tokens: Sequence[int], *, columns: int) -> list[float]:
+    async def token_starts_s(self, encoded: Encoded, tokens: Sequence[int], *, columns: int) -> list[float]:
         """When each token begins, in seconds, never falling.
 
         Raises:
@@ -194,39 +230,54 @@ class WhisperRecognizer:
         """
         return await self._lane.run(_ALIGN, lambda: self._align(encoded, tokens, columns))
 
-    def _encode(self, logs: Mel) -> Any:
-        import ctranslate2  # noqa: PLC0415 - heavy: who loads no model does not pay for it
+    def _encode(self, asked: Sequence[Mel]) -> list[Encoded]:
+        features = _storage(np.stack([normalised(logs) for logs in asked]))  # (callers, bins, columns) f32
+        encoded = _guarded(lambda: self._model.encode(features, to_cpu=True))  # (callers, columns / 2, width)
+        rows = _array(encoded)
+        return [rows[place : place + 1] for place in range(len(asked))]
 
-        features = ctranslate2.StorageView.from_array(normalised(logs)[None])  # (1, bins, columns) f32
-        return _guarded(lambda: self._model.encode(features))  # (1, columns / 2, width)
+    def _decode(self, asked: Sequence[_Decoding]) -> list[Any]:
+        """For each the decoder's result, or None where it is none of speech."""
+        length = max(each.max_length for each in asked)
+        features = np.concatenate([each.encoded for each in asked]) if len(asked) > 1 else asked[0].encoded
+        results = self._generate(features, [[*each.prompt, *each.prefix] for each in asked], length)
+        return [self._spoken(each, result, length) for each, result in zip(asked, results, strict=True)]
 
-    def _decode(self, encoded: Any, prompt: list[int], prefix: Sequence[int], limit_tokens: int) -> Any:
-        """The decoder's result, or None where it is none of speech."""
-        # CTranslate2 stops at half of max_length, or where prompt and text fill it, whichever comes first.
-        length = min(_LONGEST_TOKENS, max(2 * limit_tokens, len(prompt) + limit_tokens))
-
-        def generate(prompt: list[int], length: int) -> Any:
-            return self._model.generate(
-                encoded,
-                [prompt],
+    def _generate(self, encoded: Encoded, prompts: list[list[int]], max_length: int) -> Sequence[Any]:
+        results: Sequence[Any] = _guarded(
+            lambda: self._model.generate(
+                _storage(encoded),
+                prompts,
                 beam_size=1,
-                max_length=length,
+                max_length=max_length,
                 no_repeat_ngram_size=_NO_REPEAT_TOKENS * self._tokens_scale,
                 return_scores=True,
                 return_no_speech_prob=True,
                 return_logits_vocab=True,
-            )[0]
+            )
+        )
+        return results
 
-        result = _guarded(lambda: generate([*prompt, *prefix], length))
+    def _spoken(self, asked: _Decoding, result: Any, max_length: int) -> Any:
+        """A caller's own result of a call that had room for `max_length`, or None where it is none of speech."""
+        prompt = asked.prompt
+
+        def generate(prompt: Sequence[int], length: int) -> Any:
+            return self._generate(asked.encoded, [list(prompt)], length)[0]
+
+        if asked.max_length < max_length and len(result.sequences_ids[0]) >= asked.longest_tokens:
+            # It ran on where alone it would have been stopped; cut here, its score would be another one than alone.
+            result = generate([*prompt, *asked.prefix], asked.max_length)
         if not any(letter.isalnum() for letter in self.tokens.decode(result.sequences_ids[0])):
             return None
+        task, has_hints = self.tokens.task, len(prompt) > len(self.tokens.task)
         if self._is_multilingual:
-            has_hints = len(prompt) > len(self.tokens.task)
-            return self._judged(result, (lambda: generate([*self.tokens.task, *prefix], length)) if has_hints else None)
+            alone = partial(generate, [*task, *asked.prefix], asked.max_length)
+            return self._judged(result, alone if has_hints else None)
         score, no_speech = result.scores[0], result.no_speech_prob
         if no_speech > _DOUBTFUL_NO_SPEECH or score < _DOUBTFUL_LOG_PROBABILITY:
-            if len(prompt) > len(self.tokens.task):
-                no_speech = _guarded(lambda: generate(self.tokens.task, 2)).no_speech_prob
+            if has_hints:
+                no_speech = generate(task, 2).no_speech_prob
             if no_speech > _NO_SPEECH or score < _LOG_PROBABILITY:
                 return None
         return result
@@ -237,7 +288,7 @@ class WhisperRecognizer:
             return result if self._is_speech(result) else None
         if result.no_speech_prob <= _MANY_DOUBTFUL_NO_SPEECH and result.scores[0] >= _DOUBTFUL_LOG_PROBABILITY:
             return result
-        alone = _guarded(without_hints)
+        alone = without_hints()
         if not self._is_speech(alone):
             return None
         return result if result.scores[0] >= alone.scores[0] - _HINTS_COST else alone
@@ -248,9 +299,9 @@ class WhisperRecognizer:
             return False
         return result.no_speech_prob <= _MANY_NO_SPEECH or (score >= _MANY_LOG_PROBABILITY and not is_monotonous(text))
 
-    def _align(self, encoded: Any, tokens: Sequence[int], columns: int) -> list[float]:
+    def _align(self, encoded: Encoded, tokens: Sequence[int], columns: int) -> list[float]:
         # The columns count as the encoder reads them, though its own frames are two columns long.
-        result = _guarded(lambda: self._model.align(encoded, self.tokens.opening, [list(tokens)], columns))[0]
+        result = _guarded(lambda: self._model.align(_storage(encoded), self.tokens.opening, [list(tokens)], columns))[0]
         starts: dict[int, float] = {}
         for token, frame in result.alignments:
             starts.setdefault(token, frame * 2 / COLUMNS_PER_SECOND)
@@ -319,6 +370,22 @@ def _masses(logits: Any) -> Any:
     row = np.array(logits, dtype=np.float32)
     masses = np.exp(row - row.max())
     return masses / masses.sum()
+
+
+def _storage(array: Any) -> Any:
+    """The array as CTranslate2 takes it, which shares its memory."""
+    import ctranslate2  # noqa: PLC0415 - heavy: who loads no model does not pay for it
+
+    return ctranslate2.StorageView.from_array(array)
+
+
+def _array(storage: Any) -> Encoded:
+    """What lies in main memory as an array, which shares it where NumPy knows the type."""
+    import ctranslate2  # noqa: PLC0415 - heavy: who loads no model does not pay for it
+
+    if storage.dtype == ctranslate2.DataType.bfloat16:
+        storage = storage.to(ctranslate2.DataType.float32)
+    return np.asarray(storage)
 
 
 def _guarded(call: Callable[[], Result]) -> Result:

@@ -36,6 +36,11 @@ class Metrics:
             buckets=REPLY_BUCKETS,
             registry=registry,
         )
+        self.impossible = Counter(
+            "antiphon_impossible_latencies",
+            "Turns whose reply seems to begin before the caller ended, of which no latency is filed",
+            registry=registry,
+        )
         self.stages = Histogram(
             "antiphon_stage_seconds",
             "What each stage of a turn took, by the turn's outcome",

@@ -111,6 +111,9 @@ class Observer:
             return
         self._metrics.turns.labels(outcome).inc()
         latency_ns = timeline.voice_to_voice_ns
+        if latency_ns is not None and latency_ns < 0:  # no figure is better than one that cannot be
+            self._metrics.impossible.inc()
+            latency_ns = None
         if latency_ns is not None:
             self._metrics.voice_to_voice.labels(outcome).observe(latency_ns / SECOND_NS)
         for span in timeline.spans:

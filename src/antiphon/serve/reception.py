@@ -60,7 +60,7 @@ class Reception:
         self.offer = offer
         self.metrics = metrics
         self.settings = config.serve
-        self.capacity = config.capacity.conversations
+        self.capacity = config.capacity.conversations  # until the runtime has found out how many it can hold
         self.keys = Keys(config.serve.keys)
         self.secrets = ClientSecrets(config.serve.client_secrets, now_s=time.time)
         self._origins = Origins(config.serve.origins, keys_are_needed=self.keys.are_needed)
@@ -88,6 +88,7 @@ class Reception:
 
     def open_doors(self, runtime: Runtime) -> None:
         """The models are loaded and warm: let callers in."""
+        self.capacity = runtime.conversations
         self._premises = Premises(
             runtime=runtime,
             settings=self.settings,

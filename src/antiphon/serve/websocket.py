@@ -15,6 +15,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 if TYPE_CHECKING:
     from asyncio import BaseTransport, Transport
 
+    import h11
     from uvicorn._types import ASGISendEvent
     from websockets.http11 import Request
 
@@ -33,7 +34,15 @@ class HttpProtocol(H11Protocol):
         super().connection_made(transport)
         if len(self.connections) > MOST_CONNECTIONS:
             transport.abort()
-        self.loop.call_later(FIRST_REQUEST_S, self._end_if_silent)
+        self._patience = self.loop.call_later(FIRST_REQUEST_S, self._end_if_silent)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._patience.cancel()  # it would keep all of this until it is over
+        super().connection_lost(exc)
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        self._patience.cancel()
+        super().handle_websocket_upgrade(event)
 
     def _end_if_silent(self) -> None:
         has_asked = getattr(self, "cycle", None) is not None  # typed as if there always were one
@@ -73,6 +82,8 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
     async def send(self, message: ASGISendEvent) -> None:
         await super().send(message)
+        if message["type"] == "websocket.http.response.body" and self.close_sent:
+            self.handshake_complete = True  # by a refusal; uvicorn would report an application that gave no answer
         if message["type"] == "websocket.close" and self.close_timer is not None:
             self.close_timer.cancel()
             self.close_timer = self.loop.call_later(PARTING_S, self.transport.abort)

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 from antiphon.core.errors import AntiphonError
 from antiphon.core.stamps import Stage
 from antiphon.dialogue.stimuli import TranscriptGrew
+from antiphon.scheduling.job import Claim, Urgency, claimed
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Coroutine, Sequence
+    from contextlib import AbstractContextManager
 
     from antiphon.core.flow import Message
     from antiphon.session.draft import Workshop
@@ -49,7 +51,8 @@ class Ahead:
             return
         self._look_again = True
         if self._look is None or self._look.done():
-            self._look = self._start(self._look_at_words())
+            with self._claimed():
+                self._look = self._start(self._look_at_words())
 
     def stop_looking(self) -> None:
         """The look under way ends at its next border; a final transcription waits no longer than that."""
@@ -60,7 +63,12 @@ class Ahead:
     def read(self, messages: Sequence[Message]) -> None:
         """Let the language model read ahead."""
         if self._reading is None or self._reading.done():
-            self._reading = self._start(self._read(messages))
+            with self._claimed():
+                self._reading = self._start(self._read(messages))
+
+    def _claimed(self) -> AbstractContextManager[Claim]:
+        turn = self._turn.turn if self._turn else 0
+        return claimed(Claim(caller=self._shop.caller, turn=turn, urgency=Urgency.AHEAD))
 
     def close(self) -> None:
         self.stop_looking()

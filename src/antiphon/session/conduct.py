@@ -19,7 +19,8 @@ from antiphon.dialogue.transitions import step
 from antiphon.session import events
 from antiphon.session.ahead import Ahead
 from antiphon.session.draft import Workshop
-from antiphon.session.listening import Listening
+from antiphon.session.hinted import HintedRecognition
+from antiphon.session.listening import Listening, Outlets
 from antiphon.session.record import TurnRecord
 from antiphon.session.replies import Replies
 from antiphon.session.timers import Timers
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from antiphon.dialogue.commands import Command
     from antiphon.dialogue.stimuli import Stimulus
     from antiphon.session.engines import Engines
+    from antiphon.session.seat import Seat
     from antiphon.session.settings import SessionSettings
 
 
@@ -44,6 +46,7 @@ class Surroundings:
     """What the session gives its conduct."""
 
     clock: Clock
+    seat: Seat
     watch: Callable[[Stimulus, tuple[Command, ...]], None] | None
     start: Callable[[Coroutine[object, object, None]], asyncio.Task[None]]
     emit: Callable[[events.Event], None]
@@ -72,15 +75,14 @@ class Conduct:
         self._open_turn = 0  # that the owner knows of
         self._confirmed_turn = 0
         self._heard = TurnRecord(0, around.clock)  # of the turn that is listened to
-        self._recognition = engines.recognizer.open(settings.vocabulary)
+        self._recognition = HintedRecognition(engines.recognizer, settings.vocabulary)
         self._thinking = engines.language_model.open()
         self.listening = Listening(
             engines,
             self._recognition,
             clock=around.clock,
-            stalled_ms=settings.turn.stalled_ms,
-            tell=self.happens,
-            report=self._report,
+            settings=settings,
+            outlets=Outlets(tell=self.happens, report=self._report, hears=around.seat.hears),
         )
         self._player = Player(
             Playout(rate_hz=engines.synthesizer.rate_hz),
@@ -96,6 +98,7 @@ class Conduct:
             thinking=self._thinking,
             player=self._player,
             clock=around.clock,
+            caller=around.seat.caller,
             settings=settings,
             own_tools=belt.specs,
             tell=self.happens,
@@ -117,12 +120,15 @@ class Conduct:
             self.reconfigure(self.shop.settings)
 
     def reconfigure(self, settings: SessionSettings) -> None:
-        """Hold the conversation by other settings from here on; tools of our own and the greeting stay as they are."""
+        """Hold the conversation by other settings from here on; they differ in nothing that is FIXED."""
         self.shop.settings = settings
+        self._recognition.expect(settings.vocabulary)
+        self.listening.adjust(settings)
         self.happens(
             stimuli.Reconfigured(
                 at_ns=self._around.clock.now_ns(),
                 settings=settings.turn,
+                turn_end=None if settings.turn_end == self.state.turn_end else settings.turn_end,
                 instructions=settings.instructions,
                 tools=settings.tool_rules,
                 interruptible=settings.interruptible,
@@ -236,6 +242,7 @@ class Conduct:
         draft = self.state.draft
         assert draft is not None
         record = TurnRecord(command.turn, self._around.clock).joined(self._heard)
+        record.end_samples = min(draft.end_samples, self.listening.where_it_ended()[0])
         record.mark(Mark.SPEECH_ENDED, draft.ended_ns)
         record.mark(Mark.PAUSE_NOTICED, now_ns)
         record.add(Stage.VAD, draft.ended_ns, now_ns, model=self._engines.voice_detector.name)
@@ -256,6 +263,7 @@ class Conduct:
                 posterior=command.posterior,
                 evidence=command.evidence,
                 silence_ns=now_ns - ended_ns,
+                end_samples=record.end_samples,
                 forced=command.forced,
             )
         )

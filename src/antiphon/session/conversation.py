@@ -17,7 +17,8 @@ from antiphon.dialogue import stimuli
 from antiphon.dialogue.options import AS_USUAL, ReplyOptions
 from antiphon.dialogue.state import Phase
 from antiphon.session.conduct import Conduct, Surroundings
-from antiphon.session.settings import SessionSettings
+from antiphon.session.seat import OwnSeat
+from antiphon.session.settings import SessionSettings, check_change
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from antiphon.dialogue.stimuli import Stimulus
     from antiphon.session import events
     from antiphon.session.engines import Engines
+    from antiphon.session.seat import Seat
 
 __all__ = ["Session", "SessionSettings"]
 
@@ -49,13 +51,11 @@ class Session:
         *,
         clock: Clock | None = None,
         watch: Callable[[Stimulus, tuple[Command, ...]], None] | None = None,
-        on_open: Callable[[], None] = lambda: None,
-        on_close: Callable[[], None] = lambda: None,
+        seat: Seat | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock or MonotonicClock()
-        self._on_open = on_open  # may refuse
-        self._on_close = on_close  # once, if it was opened
+        self._seat = seat or OwnSeat()
         self._events: deque[events.Event] = deque()
         self._news = asyncio.Event()
         self._ended = False
@@ -63,7 +63,13 @@ class Session:
         self._entered = False
         self._tasks: asyncio.TaskGroup = asyncio.TaskGroup()
         around = Surroundings(
-            clock=self._clock, watch=watch, start=self._start, emit=self._emit, fail=self._fail, end=self._close
+            clock=self._clock,
+            seat=self._seat,
+            watch=watch,
+            start=self._start,
+            emit=self._emit,
+            fail=self._fail,
+            end=self._close,
         )
         self._conduct = Conduct(engines, settings, around)
 
@@ -72,7 +78,7 @@ class Session:
     async def __aenter__(self) -> Self:
         if self._ended:
             raise CallerError("this session is over", hint="open a new one")
-        self._on_open()
+        self._seat.take()
         self._entered = True
         await self._tasks.__aenter__()
         self._conduct.begin()
@@ -127,7 +133,12 @@ class Session:
         self._happens(stimuli.InterruptibleSet(at_ns=self._clock.now_ns(), interruptible=interruptible))
 
     def configure(self, settings: SessionSettings) -> None:
-        """Hold the conversation by other settings from here on; our own tools and the greeting stay as they are."""
+        """Hold the conversation by other settings from here on; what is under way goes on as it was begun.
+
+        Raises:
+            CallerError: our own tools or the greeting are others; the message names the field.
+        """
+        check_change(self._settings, settings)
         if not self._ended:
             self._settings = settings
             self._conduct.reconfigure(settings)
@@ -243,7 +254,7 @@ class Session:
         self._ended = True
         self._conduct.close()
         if self._entered:
-            self._on_close()
+            self._seat.leave()
         self._news.set()
 
 

@@ -12,6 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+from antiphon.core.clock import SECOND_NS
 from antiphon.core.errors import AntiphonError
 from antiphon.core.flow import Message, ToolCall, Usage
 from antiphon.core.stamps import Mark, Stage
@@ -24,9 +25,11 @@ from antiphon.dialogue.stimuli import (
     ToolCalled,
     ToolsWanted,
 )
+from antiphon.scheduling.job import Claim, Urgency
+from antiphon.scheduling.policy import WANTED_WITHIN_NS
 from antiphon.session.reply_text import ReplyText
 from antiphon.think.chunker import Chunker
-from antiphon.think.language_model import AUTO
+from antiphon.think.language_model import AUTO, KnowsLimit
 from antiphon.think.reasoning import ReasoningFilter
 from antiphon.think.spoken_form import SpokenForm
 
@@ -55,6 +58,7 @@ class Workshop:
     thinking: Thinking
     player: Player
     clock: Clock
+    caller: int  # on whose behalf engines work
     settings: SessionSettings  # may be replaced while the conversation goes on
     own_tools: tuple[ToolSpec, ...]
     tell: Callable[[Stimulus], None]
@@ -112,10 +116,19 @@ class DraftWork:
         self.is_text = False  # it is only written
         self._audience = audience
         self.record = record
+        now_ns = shop.clock.now_ns()
+        self.claim = Claim(
+            caller=shop.caller,
+            turn=record.turn,
+            urgency=Urgency.DRAFT,
+            deadline_ns=now_ns + WANTED_WITHIN_NS[Urgency.DRAFT],
+        )
         self.confirmed = asyncio.Event()
         self.text = ReplyText()
         self.told_chars = 0  # how much of what is said was told to the owner
         self.usage: Usage | None = Usage()
+        self.reached_limit = False  # the model had more to say
+        self.is_paced = True  # its sound comes when it is to be heard; as the settings were when it became a reply
         self.sent_samples = 0  # of its sound, where it does not wait for its time
         self._shop = shop
         self._going = asyncio.Event()
@@ -125,6 +138,11 @@ class DraftWork:
         self._chunks = 0
         self._voiced = False
         self._writing_since_ns = 0
+
+    def confirm(self) -> None:
+        """The pause has lasted: the caller waits for it."""
+        self.claim.urgency = Urgency.CONFIRMED
+        self.confirmed.set()
 
     def hold(self) -> None:
         """Do no further work, for the time being."""
@@ -217,6 +235,7 @@ class DraftWork:
         shop, options = self._shop, command.options
         work = self._begin(is_pass=True)
         self._writing_since_ns = shop.clock.now_ns()
+        self.reached_limit = False
         writing = shop.thinking.write(
             command.messages,
             max_tokens=options.max_tokens or shop.settings.max_tokens,
@@ -227,16 +246,21 @@ class DraftWork:
         async with aclosing(writing) as pieces:
             async for piece in pieces:
                 self.record.mark(Mark.FIRST_TOKEN)
-                took = shop.thinking.usage
-                self.usage = before + took if before is not None and took is not None else None
+                self._count(before)
                 if isinstance(piece, ToolCall):
                     self._call(work, piece)
                 elif not work.calls:  # text behind a call belongs to what comes after its result
                     await self._take(work, work.reasoning.feed(piece))
+        self._count(before)  # servers count behind the last word
+        self.reached_limit = isinstance(shop.thinking, KnowsLimit) and shop.thinking.reached_limit
         if not work.calls:
             await self._take(work, work.reasoning.finish())
         await self._finish(work, is_last=not work.calls)
         return bool(work.calls)
+
+    def _count(self, before: Usage | None) -> None:
+        took = self._shop.thinking.usage
+        self.usage = before + took if before is not None and took is not None else None
 
     def _call(self, work: _Pass, call: ToolCall) -> None:
         said = "" if work.calls else work.written
@@ -302,6 +326,7 @@ class DraftWork:
             async with aclosing(shop.engines.synthesizer.speak(chunk)) as pieces:
                 async for piece in pieces:
                     self.record.add(Stage.SPEAK, start_ns, shop.clock.now_ns(), model=shop.engines.synthesizer.name)
+                    self._sounds_longer(len(piece.pcm) * SECOND_NS // piece.rate_hz)
                     if not self._voiced:
                         self._voiced = True
                         self.record.mark(Mark.VOICED)
@@ -316,6 +341,11 @@ class DraftWork:
         except AntiphonError as error:
             self.text.leave_out(said_chars, chunk.end_chars)
             shop.report(Stage.SPEAK, error)
+
+    def _sounds_longer(self, more_ns: int) -> None:
+        """What is made now is wanted when the sound that is there has been heard."""
+        now_ns = self._shop.clock.now_ns()
+        self.claim.deadline_ns = max(self.claim.deadline_ns or 0, now_ns) + more_ns
 
     def _fail(self, stage: Stage, error: AntiphonError) -> None:
         self._shop.report(stage, error)

@@ -47,6 +47,7 @@ class TurnConfirmed:
     posterior: float
     evidence: Evidence
     silence_ns: int  # from the last speech sample to this decision
+    end_samples: int  # just after the last speech sample
     forced: bool
 
 
@@ -106,6 +107,7 @@ class ReplyFinished:
     interrupted: bool
     usage: Usage | None = None  # of the language model; None where its engine does not know
     failed: bool = False  # nothing came of it, or not all that was to come
+    reached_limit: bool = False  # the model had more to say than it was allowed; False where its engine does not know
     retracted: bool = False  # interrupted before a whole word was heard: as if it had never been
 
 
@@ -135,12 +137,21 @@ class ToolUsed:
 
     turn: int
     reply: int
-    name: str
-    arguments: str  # JSON, as the model wrote it
+    call: ToolCall
     output: str
     failed: bool
     started_ns: int
     at_ns: int
+
+    @property
+    def name(self) -> str:
+        """The tool's."""
+        return self.call.name
+
+    @property
+    def arguments(self) -> str:
+        """JSON, as the model wrote it."""
+        return self.call.arguments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

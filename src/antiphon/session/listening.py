@@ -7,6 +7,8 @@ the prosody judge looks back through. Threads: the event loop; 0.3 ms for 20 ms 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from antiphon.audio.resample import FrameResampler
@@ -17,6 +19,7 @@ from antiphon.core.stamps import Stage
 from antiphon.dialogue import stimuli
 from antiphon.hear.ear import Ear
 from antiphon.hear.segmenter import VoiceStarted, VoiceStopped
+from antiphon.hear.voice_signs import VoiceSigns
 from antiphon.session.window import SoundWindow
 
 if TYPE_CHECKING:
@@ -28,7 +31,18 @@ if TYPE_CHECKING:
     from antiphon.dialogue.stimuli import Stimulus
     from antiphon.hear.recognizer import Recognition
     from antiphon.hear.segmenter import VoiceFact
+    from antiphon.scheduling.shares import Signs
     from antiphon.session.engines import Engines
+    from antiphon.session.settings import SessionSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlets:
+    """Where what is heard goes to."""
+
+    tell: Callable[[Stimulus], None]  # the dialogue
+    report: Callable[[Stage, AntiphonError], None]  # failures
+    hears: Callable[[Signs], None]  # whoever shares the cores between callers
 
 
 class Listening:
@@ -40,21 +54,29 @@ class Listening:
         recognition: Recognition,
         *,
         clock: Clock,
-        stalled_ms: int,
-        tell: Callable[[Stimulus], None],
-        report: Callable[[Stage, AntiphonError], None],
+        settings: SessionSettings,
+        outlets: Outlets,
     ) -> None:
         self._recognition = recognition
         self._clock = clock
-        self._stalled_ns = stalled_ms * MILLISECOND_NS
-        self._tell = tell
-        self._report = report
-        self._ear = Ear(engines.voice_detector)
+        self._stalled_ns = settings.turn.stalled_ms * MILLISECOND_NS
+        self._tell = outlets.tell
+        self._report = outlets.report
+        self._hears = outlets.hears
+        self._ear = Ear(engines.voice_detector, settings.ear)
+        self._signs = VoiceSigns(engines.voice_detector.frame_samples)
         self._window = SoundWindow(engines.prosody.window_samples if engines.prosody else 0)
         self._resampler: FrameResampler | None = None
         self._latest: AudioFrame | None = None
         self._fed_ns = 0
         self._watch: asyncio.Task[None] | None = None
+        self._adjusted = asyncio.Event()
+
+    def adjust(self, settings: SessionSettings) -> None:
+        """Take the voice for one, and silence for a lost microphone, by other settings from here on."""
+        self._ear.adjust(settings.ear)
+        self._stalled_ns = settings.turn.stalled_ms * MILLISECOND_NS
+        self._adjusted.set()
 
     def feed(self, frame: AudioFrame, tasks: asyncio.TaskGroup) -> None:
         """Take the next sound; see Session.feed."""
@@ -99,6 +121,7 @@ class Listening:
         except EngineError as error:
             self._report(Stage.VAD, error)
             return
+        self._hears(self._signs.take(frame.pcm, self._ear))
         for fact in facts:
             self._tell(self._stimulus(fact, frame))
 
@@ -113,8 +136,10 @@ class Listening:
 
     async def _expect_sound(self) -> None:
         """A microphone that stops delivering is a pause: sleep until it could have stopped, and look."""
-        while (patience_ns := self._fed_ns + self._stalled_ns - self._clock.now_ns()) > 0:  # noqa: ASYNC110 - no polling
-            await asyncio.sleep(patience_ns / SECOND_NS)
+        while (patience_ns := self._fed_ns + self._stalled_ns - self._clock.now_ns()) > 0:
+            self._adjusted.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._adjusted.wait(), patience_ns / SECOND_NS)
         self._ear.break_off()
         end_samples, ended_ns = self.where_it_ended()
         self._tell(stimuli.InputStalled(at_ns=self._clock.now_ns(), end_samples=end_samples, ended_ns=ended_ns))

@@ -20,6 +20,7 @@ class TurnRecord:
 
     def __init__(self, turn: int, clock: Clock) -> None:
         self.turn = turn
+        self.end_samples = 0  # where its voice ended, once it has paused
         self._clock = clock
         self._marks: dict[Mark, int] = {}
         self._spans: list[Span] = []

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from antiphon.core.flow import AudioFrame
 from antiphon.core.stamps import Mark
 from antiphon.dialogue import stimuli
+from antiphon.scheduling.job import claimed
 from antiphon.session import events
 from antiphon.session.draft import DraftWork
 from antiphon.session.record import TurnRecord
@@ -62,7 +63,7 @@ class Replies:
     def hear(self, number: int, record: TurnRecord, until_samples: int) -> None:
         """A draft begins: find out what was said."""
         draft = self._drafts[number] = DraftWork(number, self._shop, record, self)
-        self._work[number] = [self._start(draft.hear(until_samples))]
+        self._begin(number, draft.hear(until_samples))
 
     def judge_voice(self, number: int, pcm: Pcm) -> None:
         self._begin(number, self._drafts[number].judge_voice(pcm))
@@ -96,7 +97,8 @@ class Replies:
         draft.record.turn = turn
         self._emit(events.ReplyOpened(turn=turn, reply=number, at_ns=now_ns, options=options))
         draft.record.mark(Mark.CONFIRMED, now_ns)
-        draft.confirmed.set()
+        draft.is_paced = self._shop.settings.is_paced
+        draft.confirm()
         self._tools.confirmed(number)
 
     def duck(self, number: int, now_ns: int, *, soft: bool) -> None:
@@ -160,10 +162,10 @@ class Replies:
 
     def sounds(self, frame: AudioFrame) -> None:
         """The next frame of the present reply is due."""
-        if not self._shop.settings.is_paced:  # it went out as soon as it was there
-            return
         played = self._shop.player.played()
         draft = self._drafts[played.generation]
+        if not draft.is_paced:  # it went out as soon as it was there
+            return
         self._emit(events.ReplyAudio(turn=draft.record.turn, reply=draft.number, frame=frame))
         self._tell_text(draft, played.chars)
 
@@ -171,7 +173,7 @@ class Replies:
 
     def voiced(self, draft: DraftWork, piece: SpeechPiece) -> None:
         """A piece was queued: where nothing is paced it goes out at once, and its text with it."""
-        if self._shop.settings.is_paced:
+        if draft.is_paced:
             return
         now_ns, step = self._shop.clock.now_ns(), piece.rate_hz * UNPACED_MS // 1000
         for start in range(0, len(piece.pcm), step):
@@ -209,7 +211,7 @@ class Replies:
     def _end(self, number: int, said_chars: int, *, interrupted: bool) -> None:
         self._cancel(number)
         draft = self._drafts[number]
-        if self._shop.settings.is_paced:  # else the owner has been told more than was heard
+        if draft.is_paced:  # else the owner has been told more than was heard
             self._tell_text(draft, said_chars)
         del self._drafts[number]
         passes = draft.text.passes(said_chars)
@@ -226,6 +228,7 @@ class Replies:
                 interrupted=interrupted,
                 retracted=interrupted and not heard,
                 usage=draft.usage,
+                reached_limit=draft.reached_limit and not interrupted,
             )
         )
         self._shop.tell(stimuli.ReplyEnded(at_ns=now_ns, draft=number, heard=passes))
@@ -242,7 +245,8 @@ class Replies:
             self._emit(events.ReplyText(turn=draft.record.turn, reply=draft.number, text=text))
 
     def _begin(self, number: int, work: Coroutine[object, object, None]) -> None:
-        self._work.setdefault(number, []).append(self._start(work))
+        with claimed(self._drafts[number].claim):
+            self._work.setdefault(number, []).append(self._start(work))
 
     def _cancel(self, number: int) -> None:
         for task in self._work.pop(number, []):

@@ -89,8 +89,7 @@ class ToolRuns:
         used = ToolUsed(
             turn=draft.record.turn,
             reply=draft.number,
-            name=call.name,
-            arguments=call.arguments,
+            call=call,
             output=outcome.text,
             failed=outcome.failed,
             started_ns=start_ns,

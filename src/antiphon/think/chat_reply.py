@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from antiphon.core.errors import PeerError
+from antiphon.core.flow import Usage
 from antiphon.think.chat_failure import cut_off, in_stream
 from antiphon.think.tool_assembly import ToolAssembly, is_object
 
@@ -34,6 +35,7 @@ class ReplyReader:
 
     def __init__(self, *, offered: Collection[str] = (), used_ids: Iterable[str] = (), max_tokens: int) -> None:
         self.began = False  # a first word, thought or call was seen
+        self.usage: Usage | None = None  # as the server counts, once it has said so
         self.is_over = False  # the server says that this was all, or it is more than was asked for
         self._offered = offered
         self._calls = ToolAssembly(used_ids)
@@ -44,6 +46,11 @@ class ReplyReader:
         self._calling = False
         self._unknown = ""  # the name of a call that was left out
         self._reason = ""
+
+    @property
+    def reached_limit(self) -> bool:
+        """Whether the reply ended because it had all the tokens that it may have."""
+        return self._reason == "length" or self._chars_left <= 0
 
     def take(self, data: str) -> list[Written]:
         """What one event adds to the reply.
@@ -58,6 +65,7 @@ class ReplyReader:
         chunk = _object(data)
         if error := chunk.get("error") or (chunk if chunk.get("object") == "error" else None):
             raise in_stream(error)
+        self.usage = _usage(chunk.get("usage")) or self.usage
         choices = chunk.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None  # usage comes without any
         if not isinstance(choice, dict) or choice.get("index") not in {0, None}:
@@ -163,3 +171,19 @@ def _content(content: object) -> str:
         parts = (part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text")
         return "".join(part for part in parts if isinstance(part, str))
     return content if isinstance(content, str) else ""
+
+
+def _usage(told: object) -> Usage | None:
+    """The `usage` of an event; None if it is none."""
+    if not isinstance(told, dict):
+        return None
+    read, written = _count(told, "prompt_tokens"), _count(told, "completion_tokens")
+    if read is None or written is None:
+        return None
+    cached = _count(told.get("prompt_tokens_details"), "cached_tokens") or 0
+    return Usage(input_tokens=read, cached_tokens=min(cached, read), output_tokens=written)
+
+
+def _count(told: object, name: str) -> int | None:
+    value = told.get(name) if isinstance(told, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

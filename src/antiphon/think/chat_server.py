@@ -26,15 +26,16 @@ from antiphon.think.chat_messages import render_messages, render_tools, used_ids
 from antiphon.think.chat_reply import ReplyReader
 from antiphon.think.chat_requests import REFUSED, ChatRequests
 from antiphon.think.chat_settings import ChatServerSettings
+from antiphon.think.chat_usage import UsageWish
 from antiphon.think.language_model import AUTO, NONE
 from antiphon.think.sentence_end import without_final_mark
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
     import httpx2
 
-    from antiphon.core.flow import ToolSpec
+    from antiphon.core.flow import ToolSpec, Usage
     from antiphon.think.chat_settings import Switch
     from antiphon.think.language_model import Written
 
@@ -51,6 +52,7 @@ class ChatServer:
     def __init__(self, line: ChatLine, settings: ChatServerSettings) -> None:
         self._requests = ChatRequests(line, settings)
         self._opinion = EndOpinion(self._requests)
+        self._counting = UsageWish(settings.extra_fields())
         self._is_own = line.address.is_own
         self.name = _short(settings.model) or line.address.host
         self._reads_ahead = self._is_on(settings.read_ahead)
@@ -77,7 +79,7 @@ class ChatServer:
         return self._opinion.form
 
     def open(self) -> ChatThinking:
-        return ChatThinking(self._requests, self._opinion, reads_ahead=self._reads_ahead)
+        return ChatThinking(self._requests, self._opinion, self._counting, reads_ahead=self._reads_ahead)
 
     async def warm_up(self) -> None:
         """Make the connection, find the model, have one token written, and see what the server can do.
@@ -120,11 +122,12 @@ def _short(model: str) -> str:
 class ChatThinking:
     """One conversation. A prompt read ahead makes way for any later call."""
 
-    usage = None  # servers count behind the last word, when the reply is on its way already
-
-    def __init__(self, requests: ChatRequests, opinion: EndOpinion, *, reads_ahead: bool) -> None:
+    def __init__(self, requests: ChatRequests, opinion: EndOpinion, counting: UsageWish, *, reads_ahead: bool) -> None:
+        self.usage: Usage | None = None  # servers count behind the last word; None until then, and of a reply cut off
+        self.reached_limit = False
         self._requests = requests
         self._opinion = opinion
+        self._counting = counting
         self._reads_ahead = reads_ahead
         self._ahead: asyncio.Timeout | None = None
         self._is_closed = False
@@ -199,14 +202,38 @@ class ChatThinking:
         fields = {"messages": render_messages(messages), **render_tools(tools, tool_choice)}
         offered = frozenset(tool.name for tool in tools) if tool_choice != NONE else frozenset()
         used = used_ids(messages)
+        readers: list[ReplyReader] = []  # one for each try
 
         def reader() -> ReplyReader:
-            return ReplyReader(offered=offered, used_ids=used, max_tokens=max_tokens)
+            readers.append(ReplyReader(offered=offered, used_ids=used, max_tokens=max_tokens))
+            return readers[-1]
 
+        self.usage, self.reached_limit = None, False
+        try:
+            async with aclosing(self._reply(fields, reader, max_tokens)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        finally:
+            if readers:
+                self.usage, self.reached_limit = readers[-1].usage, readers[-1].reached_limit
+
+    async def _reply(
+        self, fields: dict[str, object], reader: Callable[[], ReplyReader], max_tokens: int
+    ) -> AsyncGenerator[Written, None]:
+        """A reply with its count, or once more without, if the server refuses to count."""
         within_s = self._requests.settings.first_token_s
-        async with aclosing(self._requests.reply(fields, reader, max_tokens=max_tokens, within_s=within_s)) as pieces:
-            async for piece in pieces:
-                yield piece
+        while True:
+            asked = {**fields, **self._counting.fields()}
+            reply = self._requests.reply(asked, reader, max_tokens=max_tokens, within_s=within_s)
+            try:
+                async with aclosing(reply) as pieces:
+                    async for piece in pieces:
+                        yield piece
+            except ServerFailure as failure:
+                if not self._counting.is_refused(failure):
+                    raise
+            else:
+                return
 
     def close(self) -> None:
         self._stop_reading_ahead()

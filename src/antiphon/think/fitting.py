@@ -1,20 +1,19 @@
 """A conversation in, what of it fits into the model's context out; lengths are counted only when it gets tight.
 
-Units: tokens. Threads: the event loop; counting runs on the model's lane.
+Units: tokens. Threads: the event loop; counting waits for the model's server in a thread, and takes next to no time of
+the cores, so it does not queue for them.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from antiphon.core.errors import CallerError
 from antiphon.core.flow import Message
-from antiphon.core.stamps import Stage
-from antiphon.scheduling.job import Job
 from antiphon.think.context_window import choose_window, head_length, last_words
 
 if TYPE_CHECKING:
-    from antiphon.scheduling.lanes import Lane
     from antiphon.think.llama_server import LlamaServer
 
 _AROUND_MESSAGE_TOKENS = 8  # the markers of one message; chatml has 5
@@ -25,9 +24,8 @@ _SIZES_KEPT = 512  # messages
 class MessageSizes:
     """How long messages are; shared by all conversations of a model."""
 
-    def __init__(self, server: LlamaServer, lane: Lane) -> None:
+    def __init__(self, server: LlamaServer) -> None:
         self._server = server
-        self._lane = lane
         self._known: dict[Message, int] = {}  # those counted lately
 
     async def of(self, message: Message) -> int:
@@ -38,8 +36,7 @@ class MessageSizes:
         """
         known = self._known.get(message)
         if known is None:
-            text = message.text
-            known = await self._lane.run(Job(stage=Stage.PREFILL), lambda: self._server.count_tokens(text))
+            known = await asyncio.to_thread(self._server.count_tokens, message.text)
             known += _AROUND_MESSAGE_TOKENS
             if len(self._known) >= _SIZES_KEPT:
                 self._known.clear()

@@ -6,7 +6,7 @@ cache. Threads: everything is called on the event loop; what computes is awaited
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -67,6 +67,16 @@ class Thinking(Protocol):
 
     def close(self) -> None:
         """Give the prompt cache back."""
+        ...
+
+
+@runtime_checkable
+class KnowsLimit(Protocol):
+    """A `Thinking` whose engine also knows why a reply ended."""
+
+    @property
+    def reached_limit(self) -> bool:
+        """Whether the latest `write` ended because the reply had `max_tokens`, and not because all was said."""
         ...
 
 

@@ -138,7 +138,7 @@ class LlamaModel:
             context_tokens=context_tokens,
             copies=copies,
             asker=asker,
-            sizes=MessageSizes(server, lane),
+            sizes=MessageSizes(server),
             at_work=at_work,
         )
         return cls(shared, name=path.stem)

@@ -53,6 +53,7 @@ class Completed:
     candidate_ids: tuple[int, ...] = ()  # the same tokens' numbers
     prompt_tokens: int | None = None  # of the whole prompt, while it is read
     cached_tokens: int = 0  # of these, those that need not be read
+    read_tokens: int = 0  # of these, those that are read by now
 
 
 class LlamaServer:
@@ -259,6 +260,7 @@ def _completed(chunk: Mapping[str, Any]) -> Completed:
         tuple(int(one["id"]) for one in likely),
         progress.get("total"),
         progress.get("cache", 0),
+        progress.get("processed", 0),
     )
 
 

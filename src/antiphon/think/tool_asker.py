@@ -9,12 +9,13 @@ Threads: the event loop only. Questions wait for each other, first come, first s
 
 from __future__ import annotations
 
-from functools import partial
+import asyncio
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from antiphon.core.errors import CallerError, EngineError
 from antiphon.core.stamps import Stage
-from antiphon.scheduling.job import Job
+from antiphon.scheduling.job import Claim, Job, claimed, current_claim
 from antiphon.think.argument_grammar import argument_grammar
 from antiphon.think.completion import Completion
 from antiphon.think.language_model import AUTO, REQUIRED
@@ -29,7 +30,7 @@ from antiphon.think.tool_choice import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from antiphon.core.flow import Message, ToolSpec
     from antiphon.scheduling.lanes import Lane
@@ -55,6 +56,8 @@ class ToolAsker:
         self._context_tokens = context_tokens
         self._copies = copies
         self._turns = SlotTable(1)
+        self._claim = Claim()
+        self._askers: list[Claim] = []  # whose turn it is, and who wait for theirs
         self._known: dict[str, _Belt] = {}
 
     async def read_ahead(
@@ -64,15 +67,12 @@ class ToolAsker:
 
         Raises: as `choose`.
         """
-        turn = await self._turns.acquire(self)
-        try:
+        async with self._turn():
             belt = await self._belt(ToolChoice(tuple(specs)))
             while not belt.is_learnt and is_wanted():
                 await self._learn_next(belt)
             if is_wanted():
                 await self._ask({"prompt": belt.choice.begun(sentence_to_judge(messages)), "n_predict": 1})
-        finally:
-            self._turns.release(turn)
 
     async def choose(
         self, messages: Sequence[Message], specs: Sequence[ToolSpec], tool_choice: str = AUTO
@@ -84,8 +84,7 @@ class ToolAsker:
             EngineError: the model failed.
         """
         sentence = sentence_to_judge(messages)
-        turn = await self._turns.acquire(self)
-        try:
+        async with self._turn():
             name: str | None = tool_choice
             if tool_choice in {AUTO, REQUIRED}:
                 evidence = await self._evidence(sentence, specs)
@@ -95,19 +94,37 @@ class ToolAsker:
                 name = specs[evidence.index(most)].name
             spec = next(spec for spec in specs if spec.name == name)
             return spec.name, await self._arguments(sentence, specs, spec)
-        finally:
-            self._turns.release(turn)
 
     async def evidence(self, messages: Sequence[Message], specs: Sequence[ToolSpec]) -> tuple[float, ...]:
         """What speaks for each tool, in nats; `choose` takes one from LEAST_EVIDENCE on.
 
         Raises: as `choose`.
         """
-        turn = await self._turns.acquire(self)
-        try:
+        async with self._turn():
             return await self._evidence(sentence_to_judge(messages), specs)
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """The place in the cache for one question; whoever has it is as urgent as the most urgent who waits for it."""
+        asker = current_claim()
+        self._askers.append(asker)
+        self._hurry()
+        turn = None
+        try:
+            turn = await self._turns.acquire(self)
+            with claimed(self._claim):
+                yield
         finally:
-            self._turns.release(turn)
+            self._askers.remove(asker)
+            self._hurry()
+            if turn is not None:
+                self._turns.release(turn)
+
+    def _hurry(self) -> None:
+        first = min(self._askers, key=lambda asker: asker.urgency, default=None)
+        if first is not None:
+            self._claim.caller, self._claim.turn = first.caller, first.turn
+            self._claim.urgency, self._claim.deadline_ns = first.urgency, first.deadline_ns
 
     async def _evidence(self, sentence: str, specs: Sequence[ToolSpec]) -> tuple[float, ...]:
         belt = await self._belt(ToolChoice(tuple(specs)))
@@ -128,8 +145,7 @@ class ToolAsker:
         if known is not None:
             return known
         texts = (choice.head, *choice.options)
-        job = Job(stage=Stage.THINK)
-        head, *options = [await self._lane.run(job, partial(self._server.tokens, text)) for text in texts]
+        head, *options = [await asyncio.to_thread(self._server.tokens, text) for text in texts]
         if len(head) > self._context_tokens - _ROOM_TOKENS:
             raise CallerError(
                 f"the {len(choice.specs)} tools take {len(head)} tokens of the language model's context to describe",

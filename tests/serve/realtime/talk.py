@@ -30,10 +30,16 @@ if TYPE_CHECKING:
 
     from antiphon.act.tool import Tool
     from antiphon.dialogue.settings import TurnSettings
+    from antiphon.hear.voice_detector import VoiceDetector
 
 PCM = WireFormat("audio/pcm", 24_000)
 SETUP = CallSetup(
-    id="sess_test", model="antiphon", models=("antiphon",), voices=("hibari", "other"), instructions="Be brief."
+    id="sess_test",
+    model="antiphon",
+    models=("antiphon",),
+    voices=("hibari", "other"),
+    instructions="Be brief.",
+    language="en",
 )
 
 
@@ -128,6 +134,8 @@ class Talk:
     is_paced: bool = True
     setup: CallSetup = SETUP
     turn: TurnSettings | None = None
+    detector: VoiceDetector | None = None
+    vocabulary: tuple[str, ...] = ()
 
     def hold(self, act: Callable[[Client], Awaitable[None]]) -> Client:
         return run(self._hold(act))
@@ -135,7 +143,10 @@ class Talk:
     async def _hold(self, act: Callable[[Client], Awaitable[None]]) -> Client:
         clock = VirtualClock()
         scene = Scene([], mind=self.mind, ears=self.ears, tools=self.tools, greeting=self.greeting)
-        settings = replace(scene.settings, is_paced=self.is_paced, turn=self.turn or scene.turn)
+        scene.detector = self.detector or scene.detector
+        settings = replace(
+            scene.settings, is_paced=self.is_paced, turn=self.turn or scene.turn, vocabulary=self.vocabulary
+        )
         async with Session(scene.engines, settings, clock=clock) as session:
             got: list[Callable[[dict], None]] = []
             call = Call(session, self.setup, clock=clock, send=lambda event: got[0](event))  # noqa: PLW0108 - it is made below

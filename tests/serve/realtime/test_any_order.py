@@ -198,7 +198,14 @@ ANY_EVENT = st.one_of(
     ),
     st.builds(
         lambda turn: events.TurnConfirmed(
-            turn=turn, at_ns=0, text="a b", posterior=1.0, evidence=Evidence(text="a b"), silence_ns=0, forced=False
+            turn=turn,
+            at_ns=0,
+            text="a b",
+            posterior=1.0,
+            evidence=Evidence(text="a b"),
+            silence_ns=0,
+            end_samples=0,
+            forced=False,
         ),
         NUMBER,
     ),
@@ -219,9 +226,10 @@ ANY_EVENT = st.one_of(
             interrupted=ending in {1, 2},
             failed=ending == 3,
             retracted=ending == 2,
+            reached_limit=ending == 4,
         ),
         NUMBER,
-        st.integers(0, 3),
+        st.integers(0, 4),
     ),
     st.builds(
         lambda reply, resumed: events.ReplyPaused(turn=1, reply=reply, at_ns=0, resumed=resumed),
@@ -234,9 +242,16 @@ ANY_EVENT = st.one_of(
         NUMBER,
     ),
     st.builds(
-        lambda reply: events.ToolUsed(
-            turn=1, reply=reply, name="f", arguments="{}", output="x", failed=False, started_ns=0, at_ns=0
+        lambda reply, call: events.ToolUsed(
+            turn=1,
+            reply=reply,
+            call=ToolCall(f"o{call}", "f", "{}"),
+            output="x",
+            failed=False,
+            started_ns=0,
+            at_ns=0,
         ),
+        NUMBER,
         NUMBER,
     ),
     st.just(events.IdleTooLong(at_ns=0)),

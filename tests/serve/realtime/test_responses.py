@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.serve.realtime.talk import Client, Talk
-from tests.session.mind import asked, mind
+from tests.session.mind import asked, counting_late, mind
 from tests.think.doubles import ScriptedModel
 
 from antiphon.core.errors import EngineError
@@ -271,6 +271,32 @@ def test_usage_counts_text_and_sound() -> None:
     spoken_s = len(client.heard(client.of("response.output_audio.delta")[0]["item_id"])) / 24_000
     assert usage["output_token_details"]["audio_tokens"] == pytest.approx(spoken_s * 20, abs=1)
     assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("counted", "read", "cached", "written"),
+    [
+        (Usage(input_tokens=30, cached_tokens=20, output_tokens=7), 30, 20, 7),
+        (None, 3 + 2, 0, 8),  # "Be brief." and "Hello." have 9 and 6 characters, the reply 32
+    ],
+)
+def test_text_is_counted_by_the_server_or_estimated(
+    counted: Usage | None, read: int, cached: int, written: int
+) -> None:
+    """A server counts behind the last word; where it does not, four characters are a token."""
+
+    async def act(client: Client) -> None:
+        client.send("conversation.item.create", item=HELLO)
+        client.send("response.create")
+        await client.until("response.done")
+
+    model = counting_late(mind(["Coming ", "right ", "up. ", "Anything ", "else?"]), counted)
+    usage = Talk(mind=model).hold(act).of("response.done")[0]["response"]["usage"]
+    assert (usage["input_token_details"]["text_tokens"], usage["input_token_details"]["cached_tokens"]) == (
+        read,
+        cached,
+    )
+    assert usage["output_token_details"]["text_tokens"] == written
 
 
 def test_text_is_estimated_where_no_model_counts_it() -> None:

@@ -64,7 +64,7 @@ def test_a_nested_update_leaves_its_neighbours_alone() -> None:
 def test_names_that_are_not_here_fall_back_and_the_echo_says_to_what() -> None:
     async def act(client: Client) -> None:
         audio = {
-            "input": {"transcription": {"model": "gpt-4o-mini-transcribe", "language": "en"}},
+            "input": {"transcription": {"model": "gpt-4o-mini-transcribe", "language": "de"}},
             "output": {"voice": "ash", "speed": 1.2},
         }
         session = session_of(client.update(model="gpt-realtime", audio=audio))
@@ -180,8 +180,25 @@ def test_what_client_libraries_send_at_first_is_taken() -> None:
         ({"tool_choice": {"type": "mcp", "server_label": "x"}}, "session.tool_choice", "not_supported"),
         ({"parallel_tool_calls": "no"}, "session.parallel_tool_calls", "invalid_type"),
         ({"prompt": {"id": "p"}}, "session.prompt", "not_supported"),
-        ({"include": ["everything"]}, "session.include", "invalid_value"),
+        ({"include": ["item.input_audio_transcription.logprobs"]}, "session.include", "not_supported"),
+        ({"include": [5]}, "session.include", "invalid_type"),
         ({"truncation": "never"}, "session.truncation", "invalid_value"),
+        ({"truncation": "disabled"}, "session.truncation", "not_supported"),
+        (
+            {"truncation": {"type": "retention_ratio", "retention_ratio": 2}},
+            "session.truncation.retention_ratio",
+            "invalid_value",
+        ),
+        (
+            {"audio": {"input": {"transcription": {"keywords": "latte"}}}},
+            "session.audio.input.transcription.keywords",
+            "invalid_type",
+        ),
+        (
+            {"audio": {"input": {"transcription": {"delay": "none"}}}},
+            "session.audio.input.transcription.delay",
+            "invalid_value",
+        ),
         ({"tracing": 5}, "session.tracing", "invalid_type"),
         ({"reasoning": {"effort": "much"}}, "session.reasoning.effort", "invalid_value"),
     ],

@@ -126,7 +126,7 @@ class Call:
         wanted = event.nested("session")
         assert wanted is not None
         state, before = self._state, self._state.fields
-        fields = Update(state.setup, state.own_tools).of(before, wanted)
+        fields = Update(state.setup, state.own_tools, state.heard_voice).of(before, wanted)
         settings = session_settings(fields, state.setup, state.agent, state.lent_tools)
         if fields.input_format != before.input_format:
             self._caller.change_format(fields.input_format)
@@ -219,6 +219,9 @@ class Call:
 
     def _reply_ends(self, event: events.ReplyFinished) -> None:
         self._is_paused, self._held = False, []
+        response = self._answers.active
+        if response is not None and response.reply == event.reply:
+            response.reached_limit = event.reached_limit
         self._answers.finished(event)
         self._edits.reply_ended()
         self._caller.reply_ended()

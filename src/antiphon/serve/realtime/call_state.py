@@ -28,6 +28,7 @@ class CallState:
     outbox: Outbox
     fields: SessionFields
     lent_tools: tuple[ToolSpec, ...] = ()  # of the present response alone
+    heard_voice: str = ""  # of the first response that has sounded
     conversation_id: str = ""
     conversation: Conversation = field(default_factory=Conversation)
     recordings: Recordings = field(default_factory=Recordings)

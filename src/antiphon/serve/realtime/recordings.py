@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 8 * 2**20  # of one session: four minutes at 16 kHz
 MOST_BYTES_OF_ONE = 2 * 2**20  # of one item: about a minute; of a longer one the beginning is kept
+MOST_READ_CHARS = 1_000_000  # of base64 in one event, 15 s at 24 kHz: common clients take 1 MiB with all that is around
 
 
 class Recordings:
@@ -54,9 +55,11 @@ class Recordings:
             kept.pop(item, None)
 
     def read(self, item: str, wire_format: WireFormat) -> str | None:
-        """An item's sound in base64; None if it is not kept."""
+        """An item's sound in base64, of a long one the beginning; None if it is not kept."""
         if item not in self._runs:
             return None
-        pcm = np.concatenate(self._runs[item]).astype(np.float32) / np.float32(2**15)
-        pcm = resample(pcm, self._rates_hz[item], wire_format.rate_hz)
-        return base64.b64encode(encode(pcm, wire_format.encoding)).decode("ascii")
+        rate_hz = self._rates_hz[item]
+        most_samples = MOST_READ_CHARS // 4 * 3 // wire_format.encoding.width_bytes
+        kept = np.concatenate(self._runs[item])[: most_samples * rate_hz // wire_format.rate_hz]
+        pcm = resample(kept.astype(np.float32) / np.float32(2**15), rate_hz, wire_format.rate_hz)
+        return base64.b64encode(encode(pcm[:most_samples], wire_format.encoding)).decode("ascii")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from antiphon.serve.realtime.session_fields import Modality
 
 Ending: TypeAlias = Literal["completed", "cancelled", "failed"]
+Status: TypeAlias = Literal["completed", "cancelled", "failed", "incomplete"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,6 +52,7 @@ class Response:
     state: CallState
     output: list[Item] = field(default_factory=list)
     message: Item | None = None
+    reached_limit: bool = False  # the language model had more to say than it was allowed
     _read: list[str] = field(default_factory=list)  # what the language model was given, for the usage
     _heard_s: float = 0.0
 
@@ -77,6 +79,7 @@ class Response:
         message = self._message()
         if message.output is None:  # a reply that was to be written only
             return
+        self.state.heard_voice = self.state.heard_voice or self.plan.voice
         self.state.recordings.add(message.id, to_int16(frame.pcm), frame.rate_hz)
         self._deltas(message, message.output.push(frame))
 
@@ -108,11 +111,17 @@ class Response:
     def finish(
         self, ending: Ending, *, reason: str | None = None, error: Json | None = None, measured: Usage | None = None
     ) -> None:
-        """No more will come; `measured` is what the language model took, if it knows."""
+        """No more will come; `measured` is what the language model took, if it knows.
+
+        One that would be complete, but for its limit, is `incomplete`.
+        """
         message = self.message
+        status: Status = ending
+        if ending == "completed" and self.reached_limit:
+            status, reason = "incomplete", "max_output_tokens"
         if message is not None:
-            self._end_message(message, is_whole=ending == "completed")
-        details: Json = {"type": ending}
+            self._end_message(message, status)
+        details: Json = {"type": status}
         if reason is not None:
             details["reason"] = reason
         if error is not None:
@@ -121,7 +130,7 @@ class Response:
         text = measured or text_usage(self.state.setup.count_tokens, read=self._read, written=written)
         spoken_s = message.output.seconds if message and message.output else 0.0
         usage = usage_wire(text, heard_s=self._heard_s, spoken_s=spoken_s)
-        self.state.outbox.put("response.done", {"response": self._wire(ending, details, usage)})
+        self.state.outbox.put("response.done", {"response": self._wire(status, details, usage)})
 
     def _message(self) -> Item:
         if self.message is not None:
@@ -143,19 +152,19 @@ class Response:
         self.message = item
         return item
 
-    def _end_message(self, item: Item, *, is_whole: bool) -> None:
+    def _end_message(self, item: Item, status: Status) -> None:
         text = item.text or ""
         if item.output is None:
             self._put("response.output_text.done", item, {"content_index": 0, "text": text})
             part: Json = {"type": "text", "text": text}
         else:
-            if is_whole:
+            if status in {"completed", "incomplete"}:  # all that was made of it has sounded
                 self._deltas(item, item.output.finish())
             self._put("response.output_audio.done", item, {"content_index": 0})
             self._put("response.output_audio_transcript.done", item, {"content_index": 0, "transcript": text})
             part = {"type": "audio", "transcript": text}
         self._put("response.content_part.done", item, {"content_index": 0, "part": part})
-        item.status = "completed" if is_whole else "incomplete"
+        item.status = "completed" if status == "completed" else "incomplete"
         self._end(item)
 
     def _deltas(self, item: Item, deltas: list[str]) -> None:

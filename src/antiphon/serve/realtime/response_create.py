@@ -13,9 +13,10 @@ from antiphon.serve.realtime.fields import Fields
 from antiphon.serve.realtime.formats import PCM_24K, read_format
 from antiphon.serve.realtime.response import Plan
 from antiphon.serve.realtime.session_update import (
+    check_reasoning,
+    check_voice,
     read_modality,
     read_most_tokens,
-    read_reasoning,
     read_voice,
     refuse_prompt,
 )
@@ -57,7 +58,7 @@ def read_plan(state: CallState, event: Fields) -> tuple[Plan, tuple[ToolSpec, ..
     modality = read_modality(wanted) or fields.modality
     most_tokens = read_most_tokens(wanted) if wanted.has("max_output_tokens") else fields.max_output_tokens
     parallel = wanted.flag("parallel_tool_calls")
-    read_reasoning(wanted)
+    check_reasoning(wanted)
     lent, names = _read_tools(state, wanted)
     choice = read_choice(wanted) or fields.tool_choice
     check_choice(choice, names, wanted.at("tool_choice"))
@@ -68,6 +69,8 @@ def read_plan(state: CallState, event: Fields) -> tuple[Plan, tuple[ToolSpec, ..
         output_format = read_format(inner, PCM_24K) if inner is not None else output_format
         wanted_voice = read_voice(sound)
         voice = voice if wanted_voice is None else state.setup.effective_voice(wanted_voice)
+        if voice != fields.voice:
+            check_voice(voice, state.heard_voice, sound)
     instructions, metadata = wanted.text("instructions"), _read_metadata(wanted)
     name = state.outbox.ids.new("resp")
     options = ReplyOptions(

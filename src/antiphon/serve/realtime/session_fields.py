@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from antiphon.dialogue.options import ReplyOptions
 from antiphon.serve.realtime.formats import PCM_24K, WireFormat
 from antiphon.serve.realtime.tools import choice_wire, tool_wire
+from antiphon.serve.realtime.transcription import first_transcription, hints
 from antiphon.serve.realtime.turn_taking import SemanticVad, TurnTaking
 from antiphon.serve.realtime.usage import TokenCounter, estimate
 from antiphon.think.language_model import AUTO
@@ -34,6 +35,7 @@ class CallSetup:
     instructions: str = ""  # the agent's, until the client gives others
     max_tokens: int = 96  # of one reply, as long as the client sets no limit of its own
     recognizer: str = "whisper"  # echoed as the transcription's model
+    language: str = ""  # that it hears, by its code; empty: unknown, and not echoed
     expires_at_s: int | None = None  # seconds since the epoch
     count_tokens: TokenCounter = estimate
 
@@ -59,14 +61,11 @@ class SessionFields:
     input_format: WireFormat = PCM_24K
     output_format: WireFormat = PCM_24K
     turn_taking: TurnTaking = None
-    transcription: Json | None = None  # as echoed; None: no transcription events
+    transcription: Json | None = None  # None: no transcription events
     tools: tuple[ToolSpec, ...] = ()  # that the client runs
     tool_choice: str = AUTO
     parallel_tool_calls: bool = True
     max_output_tokens: int | None = None  # None: "inf", which is the agent's own limit
-    truncation: object = "auto"  # echoed only, as the next two are
-    include: tuple[str, ...] | None = None
-    reasoning: Json | None = None
 
 
 def first_fields(setup: CallSetup, settings: SessionSettings) -> SessionFields:
@@ -78,7 +77,7 @@ def first_fields(setup: CallSetup, settings: SessionSettings) -> SessionFields:
         instructions=setup.instructions,
         modality="text" if settings.usual.is_text else "audio",
         turn_taking=None if settings.by_hand else vad,
-        transcription={"model": setup.recognizer},
+        transcription=first_transcription(setup),
         tools=settings.owner_tools,
         tool_choice=settings.usual.tool_choice,
     )
@@ -106,13 +105,11 @@ def session_wire(fields: SessionFields, setup: CallSetup) -> Json:
         "tool_choice": choice_wire(fields.tool_choice),
         "parallel_tool_calls": fields.parallel_tool_calls,
         "max_output_tokens": fields.max_output_tokens or "inf",
-        "truncation": fields.truncation,
-        "include": None if fields.include is None else list(fields.include),
+        "truncation": "auto",  # whatever was asked for: the history is cut to fit the model
+        "include": None,
         "prompt": None,
         "tracing": None,
     }
-    if fields.reasoning is not None:
-        session["reasoning"] = fields.reasoning
     if setup.expires_at_s is not None:
         session["expires_at"] = setup.expires_at_s
     return session
@@ -129,7 +126,9 @@ def session_settings(
     return replace(
         agent,
         instructions=fields.instructions,
+        vocabulary=tuple(dict.fromkeys((*hints(fields.transcription), *agent.vocabulary))),
         turn=vad.applied(agent.turn) if vad else replace(agent.turn, idle_ms=0),
+        ear=vad.heard(agent.ear) if vad else agent.ear,
         max_tokens=fields.max_output_tokens or setup.max_tokens,
         owner_tools=(*(spec for spec in fields.tools if spec.name not in {one.name for one in lent}), *lent),
         interruptible=vad.interrupt_response if vad else agent.interruptible,

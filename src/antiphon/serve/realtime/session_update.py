@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from antiphon.serve.realtime.errors import NOT_SUPPORTED, RefusedError
 from antiphon.serve.realtime.formats import PCM_24K, read_format
 from antiphon.serve.realtime.tools import check_choice, read_choice, read_tools
+from antiphon.serve.realtime.transcription import read_transcription
 from antiphon.serve.realtime.turn_taking import read_turn_taking
 
 if TYPE_CHECKING:
@@ -20,19 +21,18 @@ if TYPE_CHECKING:
 
     from antiphon.serve.realtime.fields import Fields
     from antiphon.serve.realtime.formats import WireFormat
-    from antiphon.serve.realtime.outbox import Json
     from antiphon.serve.realtime.session_fields import CallSetup, Modality, SessionFields
 
 MOST_OUTPUT_TOKENS = 4096
-_TEXTS = 100  # keywords, languages
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """How fields are changed: by whose setup, next to which tools of the agent's own."""
+    """How fields are changed: by whose setup, next to which tools of the agent's own, after which voice."""
 
     setup: CallSetup
     own_tools: Collection[str]
+    heard_voice: str = ""  # the client has heard it, and it stays
 
     def of(self, now: SessionFields, session: Fields) -> SessionFields:
         """What is in effect after a client has sent `session`.
@@ -50,7 +50,8 @@ class Update:
         after = self._of_audio(now, session)
         after = self._of_model(after, session)
         after = self._of_tools(after, session)
-        return _of_echoed(after, session)
+        _look_at_the_rest(session)
+        return after
 
     def _of_model(self, now: SessionFields, session: Fields) -> SessionFields:
         if session.has("model"):
@@ -89,7 +90,10 @@ class Update:
             sound.number("speed", 0.25, 1.5)
             now = replace(now, output_format=_read_format(sound, now.output_format))
             if sound.has("voice"):
-                now = replace(now, voice=self.setup.effective_voice(read_voice(sound)))
+                voice = self.setup.effective_voice(read_voice(sound))
+                if voice != now.voice:
+                    check_voice(voice, self.heard_voice, sound)
+                now = replace(now, voice=voice)
         return now
 
     def _of_input(self, now: SessionFields, sound: Fields) -> SessionFields:
@@ -98,29 +102,12 @@ class Update:
             noise.choice("type", "near_field", "far_field")
             noise.number("strength", 0.0, 1.0)
         if sound.has("transcription"):
-            now = replace(now, transcription=self._transcription(now, sound))
+            now = replace(now, transcription=read_transcription(self.setup, now.transcription, sound))
         if sound.is_null("turn_detection"):
             return replace(now, turn_taking=None)
         if (detection := sound.nested("turn_detection")) is not None:
             now = replace(now, turn_taking=read_turn_taking(detection, now.turn_taking))
         return now
-
-    def _transcription(self, now: SessionFields, sound: Fields) -> Json | None:
-        wanted = sound.nested("transcription")
-        if wanted is None:
-            return None
-        wanted.text("model")
-        wanted.choice("delay", "minimal", "low", "medium", "high", "xhigh")
-        read: Json = {
-            "language": wanted.text("language"),
-            "languages": wanted.texts("languages", most=_TEXTS),
-            "prompt": wanted.text("prompt"),
-            "keywords": wanted.texts("keywords", most=_TEXTS),
-            "delay": wanted.text("delay"),
-        }
-        kept = {name: value for name, value in read.items() if wanted.has(name)}
-        after = {**(now.transcription or {}), **kept, "model": self.setup.recognizer}
-        return {name: value for name, value in after.items() if value is not None}
 
 
 def read_modality(fields: Fields) -> Modality | None:
@@ -167,6 +154,17 @@ def read_voice(fields: Fields) -> str | None:
     return fields.text("voice")
 
 
+def check_voice(voice: str, heard: str, fields: Fields) -> None:
+    """Raises RefusedError if another voice has been heard already."""
+    if heard and voice != heard:
+        raise RefusedError(
+            f"{fields.at('voice')}: another voice has been heard in this session",
+            code="cannot_update_voice",
+            param=fields.at("voice"),
+            hint="choose the voice before the first response, or open another session",
+        )
+
+
 def refuse_prompt(fields: Fields) -> None:
     """Raises RefusedError if a prompt template is asked for."""
     if fields.nested("prompt") is not None:
@@ -174,17 +172,11 @@ def refuse_prompt(fields: Fields) -> None:
         raise RefusedError(f"{path}: there are no prompt templates here", code=NOT_SUPPORTED, param=path)
 
 
-def read_reasoning(fields: Fields) -> Json | None:
-    """`reasoning`, which is only looked at.
-
-    Raises:
-        RefusedError: the effort is no word.
-    """
+def check_reasoning(fields: Fields) -> None:
+    """Raises RefusedError if `reasoning`, which has no effect, asks for an effort that there is not."""
     reasoning = fields.nested("reasoning")
-    if reasoning is None:
-        return None
-    effort = reasoning.choice("effort", "minimal", "low", "medium", "high", "xhigh")
-    return {"effort": effort} if effort else {}
+    if reasoning is not None:
+        reasoning.choice("effort", "minimal", "low", "medium", "high", "xhigh")
 
 
 def _read_format(sound: Fields, now: WireFormat) -> WireFormat:
@@ -194,39 +186,34 @@ def _read_format(sound: Fields, now: WireFormat) -> WireFormat:
     return now if wanted is None else read_format(wanted, now)
 
 
-def _of_echoed(now: SessionFields, session: Fields) -> SessionFields:
+def _look_at_the_rest(session: Fields) -> None:
+    """Fields that change nothing here: each must be what it can be, and may not ask for what would be missed."""
     refuse_prompt(session)
+    check_reasoning(session)
     if isinstance(session.values.get("tracing"), str):
         session.choice("tracing", "auto")
     else:
         session.nested("tracing")
-    if session.has("include"):
-        include = session.texts("include", most=10)
-        known = "item.input_audio_transcription.logprobs"
-        if any(one != known for one in include or ()):
-            raise RefusedError(
-                f"{session.at('include')} cannot hold that", param=session.at("include"), hint=f"use {known}"
-            )
-        now = replace(now, include=None if include is None else tuple(include))
-    if session.has("reasoning"):
-        now = replace(now, reasoning=read_reasoning(session))
-    if session.has("truncation"):
-        now = replace(now, truncation=_read_truncation(session))
-    return now
+    if session.texts("include", most=10):
+        path = session.at("include")
+        raise RefusedError(f"{path}: there are no log-probabilities here", code=NOT_SUPPORTED, param=path)
+    _look_at_truncation(session)
 
 
-def _read_truncation(session: Fields) -> object:
+def _look_at_truncation(session: Fields) -> None:
+    path = session.at("truncation")
     if isinstance(session.values.get("truncation"), str):
-        return session.choice("truncation", "auto", "disabled")
+        if session.choice("truncation", "auto", "disabled") == "disabled":
+            raise RefusedError(
+                f"{path}: the history is always cut to fit the model", code=NOT_SUPPORTED, param=path, hint="use auto"
+            )
+        return
     wanted = session.nested("truncation")
     if wanted is None:
-        return "auto"
+        return
     wanted.require("type")
     wanted.require("retention_ratio")
-    read: Json = {
-        "type": wanted.choice("type", "retention_ratio"),
-        "retention_ratio": wanted.number("retention_ratio", 0.0, 1.0),
-    }
+    wanted.choice("type", "retention_ratio")
+    wanted.number("retention_ratio", 0.0, 1.0)
     if (limits := wanted.nested("token_limits")) is not None:
-        read["token_limits"] = {"post_instructions": limits.whole("post_instructions", 0, 10_000_000)}
-    return read
+        limits.whole("post_instructions", 0, 10_000_000)

@@ -6,6 +6,8 @@
   as long; `medium` and `auto` are the agent's own settings.
 - null: the client ends turns by `input_audio_buffer.commit` and asks for replies.
 
+Of `server_vad`, `threshold` is the probability from which on a frame counts as voice, and `prefix_padding_ms` how much
+of what lies before the first such frame belongs to the turn; else the agent's own are in effect.
 Units: milliseconds, for these are settings. Pure.
 """
 
@@ -14,13 +16,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from antiphon.core.flow import HEARING_RATE_HZ
 from antiphon.serve.realtime.errors import MISSING, RefusedError
 
 if TYPE_CHECKING:
     from antiphon.dialogue.settings import TurnSettings
+    from antiphon.hear.segmenter import SegmenterSettings
     from antiphon.serve.realtime.fields import Fields
 
+LEAST_THRESHOLD, MOST_THRESHOLD = 0.01, 0.99  # a probability of 0 would always be a voice, one of 1 never
+MOST_PADDING_MS = 900  # recognition looks back a second at most, and noticing a voice takes some of that
+
 Eagerness: TypeAlias = Literal["low", "medium", "high", "auto"]
+_OFF_PROBABILITY = 0.35  # a voice that is there lasts as long as frames stay at or above it
 _LOW_RISK, _LOW_WAIT, _HIGH_RISK, _HIGH_WAIT = 0.25, 3.0, 2.0, 2 / 3
 
 
@@ -52,6 +60,16 @@ class ServerVad:
         wait_ms = self.silence_duration_ms
         return replace(turn, shortest_wait_ms=wait_ms, longest_wait_ms=wait_ms, idle_ms=self.idle_timeout_ms or 0)
 
+    def heard(self, ear: SegmenterSettings) -> SegmenterSettings:
+        """The same for when a voice counts as there."""
+        on = min(max(self.threshold, LEAST_THRESHOLD), MOST_THRESHOLD)
+        return replace(
+            ear,
+            on_probability=on,
+            off_probability=min(_OFF_PROBABILITY, on),
+            padding_samples=self.prefix_padding_ms * HEARING_RATE_HZ // 1000,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SemanticVad:
@@ -81,6 +99,10 @@ class SemanticVad:
                 return turn
         longest_ms = min(max(longest_ms, turn.shortest_wait_ms), 60_000)
         return replace(turn, cut_in_risk=min(max(risk, 0.0001), 1.0), longest_wait_ms=round(longest_ms))
+
+    def heard(self, ear: SegmenterSettings) -> SegmenterSettings:
+        """The agent's own: it says nothing about that."""
+        return ear
 
 
 TurnTaking: TypeAlias = ServerVad | SemanticVad | None  # None: by hand
@@ -118,7 +140,7 @@ def _read_server(fields: Fields, now: ServerVad) -> ServerVad:
     creates, interrupts = fields.flag("create_response"), fields.flag("interrupt_response")
     return ServerVad(
         threshold=now.threshold if threshold is None else threshold,
-        prefix_padding_ms=now.prefix_padding_ms if padding_ms is None else padding_ms,
+        prefix_padding_ms=now.prefix_padding_ms if padding_ms is None else min(padding_ms, MOST_PADDING_MS),
         silence_duration_ms=now.silence_duration_ms if silence_ms is None else silence_ms,
         idle_timeout_ms=idle_ms if fields.has("idle_timeout_ms") else now.idle_timeout_ms,
         create_response=now.create_response if creates is None else creates,

@@ -1,0 +1,94 @@
+"""What this user may ask the system for -> how the thread of a sound card is scheduled, and why.
+
+It has to run within a period of the card whatever the engines do; a network's callers have no such thread.
+Units: ns; priorities as the system counts them. Threads: pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from antiphon.core.clock import MILLISECOND_NS
+from antiphon.core.errors import CallerError
+from antiphon.hardware.reasons import Reason, decide
+
+if TYPE_CHECKING:
+    from antiphon.hardware.facts import Rights
+    from antiphon.hardware.plan_settings import AudioPolicy
+
+FIFO_PRIORITY = 80  # above the interrupt threads' 50, below the kernel's own at 99
+RTKIT_PRIORITY = 20  # the most that the service grants
+AUDIO_NICE = -11  # as sound servers take it
+RUNTIME_NS, PERIOD_NS = 5 * MILLISECOND_NS, 10 * MILLISECOND_NS
+LOCKED_BYTES = 64 * 2**20  # what a process that moves sound and nothing else holds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AudioPlan:
+    """How the audio thread is scheduled."""
+
+    policy: AudioPolicy  # never auto
+    priority: int = 0  # of fifo and rtkit
+    nice: int = 0  # of nice
+    runtime_ns: int = 0  # of deadline: so much within each period
+    period_ns: int = 0
+    locks_memory: bool = False
+    reasons: tuple[Reason, ...]
+
+
+def plan_audio(rights: Rights, asked: AudioPolicy) -> AudioPlan:
+    """The strongest policy that the rights allow.
+
+    Raises:
+        CallerError: the policy asked for is one that they do not allow.
+    """
+    allowed = _allowed(rights)
+    planned = next(iter(allowed))
+    if asked != "auto" and asked not in allowed:
+        raise CallerError(
+            f"cpu.audio_policy is {asked}, which this user has no right to",
+            hint=f"use {' or '.join(allowed)}, or raise the limits (rtprio, nice) of this user",
+        )
+    policy, reason = decide(
+        "policy", planned, allowed[planned], setting="cpu.audio_policy", given=None if asked == "auto" else asked
+    )
+    limit = rights.locked_memory_bytes
+    locks = policy in {"fifo", "deadline", "rtkit"} and (limit is None or limit >= LOCKED_BYTES)
+    if locks:
+        why = "So that no page is fetched within a period."
+    elif policy in {"nice", "normal"}:
+        why = "Without a right to run in time, locked pages are not what it waits for."
+    else:
+        why = f"Only {(limit or 0) / 2**20:.0f} MiB may be locked, and it holds some {LOCKED_BYTES / 2**20:.0f}."
+    _, locking = decide("locks memory", locks, why, show=lambda locked: "yes" if locked else "no")
+    return AudioPlan(
+        policy=policy,
+        priority={"fifo": min(FIFO_PRIORITY, rights.fifo_priority), "rtkit": RTKIT_PRIORITY}.get(policy, 0),
+        nice=max(AUDIO_NICE, rights.least_nice or 0) if policy == "nice" else 0,
+        runtime_ns=RUNTIME_NS if policy == "deadline" else 0,
+        period_ns=PERIOD_NS if policy == "deadline" else 0,
+        locks_memory=locks,
+        reasons=(reason, locking),
+    )
+
+
+def _allowed(rights: Rights) -> dict[AudioPolicy, str]:
+    """The policies that may be had, the strongest first, each with what speaks for it."""
+    found: dict[AudioPolicy, str] = {}
+    if rights.fifo_priority > 0:
+        found["fifo"] = (
+            f"A priority of up to {rights.fifo_priority} may be had; under four busy neighbours it woke 0.2 ms late at "
+            f"worst, a deadline 2.3 ms, no policy 8.5 ms."
+        )
+    if rights.deadline:
+        found["deadline"] = (
+            "There is no right to a fixed priority, but one to deadlines: under four busy neighbours it woke "
+            "2.3 ms late at worst, 8.5 ms without."
+        )
+    if rights.rtkit:
+        found["rtkit"] = f"There is a service that grants a priority of {RTKIT_PRIORITY}, and no stronger right."
+    if rights.least_nice is not None and rights.least_nice < 0:
+        found["nice"] = f"Nothing but a niceness of {rights.least_nice} may be had."
+    found["normal"] = "There is no right to anything else; the engines are nicer, which is all that helps."
+    return found

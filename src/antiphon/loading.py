@@ -1,0 +1,147 @@
+"""The chosen models and the plan in -> the five engines, loaded side by side, each on a lane of its own, out.
+
+Each engine loads on its lane's thread, so that the threads that its library starts are as nice as the lane is.
+Threads: the event loop; reading models takes place on the lanes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from antiphon.hardware.plan import Role
+from antiphon.scheduling.cpu_lanes import CpuScheduler
+from antiphon.scheduling.lanes import ThreadLane
+from antiphon.scheduling.policy import LaneFacts
+from antiphon.session import Engines
+from antiphon.think.chat_address import is_address
+
+if TYPE_CHECKING:
+    from antiphon.config import Config
+    from antiphon.core.clock import Clock
+    from antiphon.hardware.plan import Plan
+    from antiphon.hear.prosody import ProsodyJudge
+    from antiphon.hear.recognizer import Recognizer
+    from antiphon.hear.voice_detector import VoiceDetector
+    from antiphon.models.store import Store
+    from antiphon.scheduling.lanes import Lane
+    from antiphon.speak.synthesizer import Synthesizer
+    from antiphon.think.language_model import LanguageModel
+
+    _Loaded: TypeAlias = tuple[VoiceDetector, ProsodyJudge | None, Recognizer, LanguageModel, Synthesizer]
+
+
+@dataclass(slots=True, kw_only=True)
+class Lanes:
+    """A lane for each engine that computes here, and who decides between them; None: nobody does."""
+
+    scheduler: CpuScheduler | None
+    by_role: dict[Role, Lane] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, plan: Plan, config: Config, clock: Clock) -> Lanes:
+        """The lanes as the plan has them."""
+        if not config.scheduling.enabled:
+            lanes = cls(scheduler=None)
+            for facts in lane_facts(plan):
+                lanes.by_role[Role(facts.name)] = ThreadLane(facts.name, threads=facts.width)
+            return lanes
+        scheduler = CpuScheduler(config.scheduling, cores=max(1, int(plan.usable_cores)), clock=clock)
+        lanes = cls(scheduler=scheduler)
+        for facts in lane_facts(plan):
+            role = Role(facts.name)
+            lanes.by_role[role] = scheduler.lane(facts, cores=plan.stage(role).cores)
+        return lanes
+
+    def close(self) -> None:
+        """Accept no more work."""
+        for lane in self.by_role.values():
+            lane.close()
+
+
+def lane_facts(plan: Plan) -> tuple[LaneFacts, ...]:
+    """What the policy is to know of each lane."""
+    return tuple(
+        LaneFacts(
+            name=str(role),
+            # The model computes all its replies as one batch. A call more is one that makes way for the next.
+            width=2 * plan.callers if role is Role.LANGUAGE_MODEL else plan.stage(role).width,
+            cores=plan.stage(role).threads,
+            shares_cores=role is Role.LANGUAGE_MODEL,
+            nice=plan.stage(role).nice,
+        )
+        for role in (Role.RECOGNIZER, Role.PROSODY, Role.LANGUAGE_MODEL, Role.VOICE)
+    )
+
+
+async def load_engines(config: Config, store: Store, plan: Plan, lanes: Lanes) -> Engines:
+    """Load them all.
+
+    Raises: as `Runtime.load`.
+    """
+    models, lane = config.models, lanes.by_role
+    threads = {role: plan.stage(role).threads for role in lane}
+
+    def voice_detector() -> VoiceDetector:
+        from antiphon.hear.silero import SileroDetector  # noqa: PLC0415 - each engine's library loads in its thread
+
+        return SileroDetector.load(store.file(models.voice_detector))
+
+    def prosody() -> ProsodyJudge | None:
+        if not models.prosody:
+            return None
+        from antiphon.hear.smart_turn import SmartTurnJudge  # noqa: PLC0415
+
+        return SmartTurnJudge.load(store.file(models.prosody), lane=lane[Role.PROSODY], threads=threads[Role.PROSODY])
+
+    def recognizer() -> Recognizer:
+        from antiphon.hear.whisper import WhisperRecognizer  # noqa: PLC0415
+        from antiphon.hear.whisper_settings import own_folder  # noqa: PLC0415
+
+        return WhisperRecognizer.load(
+            own_folder(models.recognizer) or store.locate(models.recognizer),
+            lane=lane[Role.RECOGNIZER],
+            threads=threads[Role.RECOGNIZER],
+            settings=config.whisper,
+        )
+
+    def language_model() -> LanguageModel:
+        name = models.language_model
+        if is_address(name):
+            from antiphon.think.chat_server import ChatServer  # noqa: PLC0415
+
+            return ChatServer.load(name, settings=config.chat_server)
+        from antiphon.think.llama import LlamaModel  # noqa: PLC0415
+
+        return LlamaModel.load(
+            Path(name).expanduser() if name.endswith(".gguf") else store.file(name),
+            lane=lane[Role.LANGUAGE_MODEL],
+            threads=threads[Role.LANGUAGE_MODEL],
+            conversations=plan.callers,
+            context_tokens=config.capacity.context_tokens,
+            settings=config.llama,
+        )
+
+    def voice() -> Synthesizer:
+        from antiphon.speak.voices import load_voice  # noqa: PLC0415
+
+        return load_voice(models.voice, store=store, lane=lane[Role.VOICE], threads=threads[Role.VOICE])
+
+    loading = (
+        asyncio.to_thread(voice_detector),  # it computes on the event loop
+        lane[Role.PROSODY].load(prosody),
+        lane[Role.RECOGNIZER].load(recognizer),
+        lane[Role.LANGUAGE_MODEL].load(language_model),
+        lane[Role.VOICE].load(voice),
+    )
+    loaded = await asyncio.gather(*loading, return_exceptions=True)
+    failures = [each for each in loaded if isinstance(each, BaseException)]
+    if failures:
+        for each in loaded:
+            if each is not None and not isinstance(each, BaseException):
+                each.close()
+        raise failures[0]
+    detector, judge, ears, mind, mouth = cast("_Loaded", tuple(loaded))
+    return Engines(voice_detector=detector, prosody=judge, recognizer=ears, language_model=mind, synthesizer=mouth)

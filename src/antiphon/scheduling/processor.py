@@ -1,0 +1,152 @@
+"""Which jobs run on which lanes in, how fast each gets on and which is the next to reach something out.
+
+Cores are divided between threads as the Linux scheduler divides them: by a weight that falls by 1.25 with each step of
+niceness. Who is given more than they can use leaves the rest to the others. All jobs of a lane get on alike, so a lane
+has one clock, which counts the work that each of its jobs has done; where a job reaches something is a mark on it.
+A lane that shares its cores runs its jobs as one batch, which takes longer with each of them.
+Units: ns, of time and of work; a job that is alone does one of work in one of time. Threads: pure.
+What it does not know: caches, memory, and threads that spin for others: it is kind to whoever crowds the cores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import count
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from antiphon.scheduling.policy import LaneFacts
+
+Item = TypeVar("Item")
+
+WEIGHT_A_STEP = 1.25  # of niceness: the table in Linux's kernel/sched/core.c is this to the power of the step
+# A reply more in the language model's batch makes each of its steps longer by this part of one alone. A guess between
+# none (the weights are read once for all) and one (small models compute as long as they read); to be measured.
+ONE_REPLY_MORE = 0.2
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Run(Generic[Item]):
+    """A call at work."""
+
+    item: Item
+    lane: str
+    start: float  # on its lane's clock
+    has_ended: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _LaneClock(Generic[Item]):
+    facts: LaneFacts
+    weight: float
+    jobs: int = 0
+    done: float = 0.0  # work that a job did which runs since the start
+    rate: float = 0.0
+    marks: list[tuple[float, int, Run[Item], object]] = field(default_factory=list)
+
+    def threads(self) -> int:
+        """That want a core."""
+        return self.facts.cores * (min(1, self.jobs) if self.facts.shares_cores else self.jobs)
+
+
+class Processor(Generic[Item]):
+    """Cores, and who computes on them."""
+
+    def __init__(
+        self,
+        cores: float,
+        lanes: Iterable[LaneFacts],
+        *,
+        uses_nice: bool = True,
+        one_reply_more: float = ONE_REPLY_MORE,
+    ) -> None:
+        self.cores = cores
+        self.busy = 0.0  # cores that compute now
+        self.busy_ns = 0.0  # core-ns since the start
+        self._one_reply_more = one_reply_more
+        self._now_ns = 0.0
+        self._numbers = count()
+        self._is_settled = True
+        self._lanes: dict[str, _LaneClock[Item]] = {
+            lane.name: _LaneClock(lane, WEIGHT_A_STEP**-lane.nice if uses_nice else 1.0) for lane in lanes
+        }
+
+    def begin(self, lane: str, item: Item) -> Run[Item]:
+        """A call begins now."""
+        clock = self._lanes[lane]
+        clock.jobs += 1
+        self._is_settled = False
+        return Run(item=item, lane=lane, start=clock.done)
+
+    def mark(self, run: Run[Item], after: float, what: object) -> None:
+        """Tell `what` when the run has done so much work."""
+        heappush(self._lanes[run.lane].marks, (run.start + after, next(self._numbers), run, what))
+
+    def done(self, run: Run[Item]) -> float:
+        """The work that a run has done."""
+        return self._lanes[run.lane].done - run.start
+
+    def end(self, run: Run[Item]) -> None:
+        """A call ends now; its marks are forgotten."""
+        run.has_ended = True
+        self._lanes[run.lane].jobs -= 1
+        self._is_settled = False
+
+    def next_ns(self) -> float:
+        """When the next mark will be reached as things are; infinite: never."""
+        self._settle()
+        soonest = float("inf")
+        for clock in self._lanes.values():
+            marks = clock.marks
+            while marks and marks[0][2].has_ended:
+                heappop(marks)
+            if marks:
+                soonest = min(soonest, max(0.0, marks[0][0] - clock.done) / clock.rate)
+        return self._now_ns + soonest
+
+    def advance(self, now_ns: float) -> list[tuple[Run[Item], object]]:
+        """Compute until then; the marks that were reached, by lane and in order."""
+        self._settle()
+        passed_ns = now_ns - self._now_ns
+        self._now_ns = now_ns
+        self.busy_ns += self.busy * passed_ns
+        reached = []
+        for clock in self._lanes.values():
+            if not clock.jobs:
+                continue
+            clock.done += passed_ns * clock.rate
+            marks, limit = clock.marks, clock.done + 1e-3  # a thousandth of a ns: what sums of floats may be off
+            while marks and marks[0][0] <= limit:
+                _, _, run, what = heappop(marks)
+                if not run.has_ended:
+                    reached.append((run, what))
+        return reached
+
+    def _settle(self) -> None:
+        """Divide the cores anew."""
+        if self._is_settled:
+            return
+        self._is_settled = True
+        hungry = [clock for clock in self._lanes.values() if clock.jobs]
+        left = self.cores
+        self.busy = 0.0
+        while hungry:
+            threads = sum(clock.threads() * clock.weight for clock in hungry)
+            share = left / threads  # of a core, for a thread of weight 1
+            sated = [clock for clock in hungry if clock.weight * share >= 1.0]
+            for clock in sated or hungry:
+                each = 1.0 if sated else clock.weight * share
+                self._give(clock, each)
+                left -= each * clock.threads()
+            if not sated:
+                break
+            hungry = [clock for clock in hungry if clock not in sated]
+
+    def _give(self, clock: _LaneClock[Item], each: float) -> None:
+        """So much of a core to each of its threads."""
+        slower = 1.0 + self._one_reply_more * (clock.jobs - 1) if clock.facts.shares_cores else 1.0
+        clock.rate = max(each, 1e-9) / slower
+        self.busy += each * clock.threads()

@@ -1,0 +1,311 @@
+"""The plans for recorded machines are right, and say why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.hardware.planning import AVX2, GIB, config, cpu, h200, hybrid, plan, reason, recorded
+
+from antiphon.core.errors import CallerError
+from antiphon.hardware.facts import Core, GpuFacts, MachineFacts, Rights
+
+pytestmark = pytest.mark.unit
+
+ENGINES = ("recognizer", "prosody", "language_model", "voice")
+
+
+def threads(made) -> tuple[int, ...]:
+    return tuple(made.stage(role).threads for role in ENGINES)
+
+
+def test_a_small_machine() -> None:
+    """Two cores: both for the large engines, one for the small ones, pinned nowhere."""
+    made = plan(recorded("vm_2_cores"))
+
+    assert (2, 1, 2, 1) == threads(made)
+    assert {()} == {stage.cores for stage in made.stages}
+    assert {1} == {made.stage(role).width for role in ("recognizer", "prosody", "voice")}
+    assert (4, 2.0) == (made.callers, made.usable_cores)
+    assert (1, 4, 8) == (made.stage("recognizer").batch, *batch_and_width(made))
+    assert () == made.warnings
+
+
+def batch_and_width(made) -> tuple[int, int]:
+    model = made.stage("language_model")
+    return model.batch, model.width
+
+
+def test_the_order_of_who_runs_first() -> None:
+    """The event loop comes before the voice, that before the language model, that before hearing; last is the rest."""
+    made = plan(recorded("vm_2_cores"))
+
+    assert {
+        "voice_detector": 0,
+        "voice": 1,
+        "language_model": 3,
+        "recognizer": 5,
+        "prosody": 5,
+        "background": 10,
+    } == {str(stage.stage): stage.nice for stage in made.stages}
+
+
+def test_a_quota_between_two_whole_numbers() -> None:
+    """1.5 cores of a large host: one thread each, or the quota would stop them, and no core by name."""
+    made = plan(recorded("container_1_5_of_64_cores"))
+
+    assert (1, 1, 1, 1) == threads(made)
+    assert 1.5 == made.usable_cores
+    assert {()} == {stage.cores for stage in made.stages}
+    why = reason(made, "recognizer", "threads")
+    assert "1.5 cores" in why
+    assert "150 ms after 75 of every 100 ms" in why
+    assert "stopped for 25" in why
+    assert 1 <= made.callers <= 4
+    assert len(made.warnings) == 1
+
+
+def test_hyperthreads_do_not_count() -> None:
+    """A laptop's eight logical cores are four."""
+    made = plan(recorded("laptop_4_cores"))
+
+    assert (4, 1, 4, 1) == threads(made)
+    assert {()} == {stage.cores for stage in made.stages}
+    assert "hyperthreads not counted" in reason(made, "recognizer", "threads")
+
+
+def test_two_sockets() -> None:
+    """No stage spans two sockets: the recognizer has one with several workers, everything else the other."""
+    facts = recorded("two_sockets_64_cores")
+    made = plan(facts)
+    node = {core.number: core.node for core in facts.cores}
+    recognizer, model = made.stage("recognizer"), made.stage("language_model")
+
+    assert (4, 8) == (recognizer.threads, recognizer.width)
+    assert (16, 2, 4) == (model.threads, made.stage("prosody").width, made.stage("voice").width)
+    for stage in (recognizer, model, made.stage("voice"), made.stage("prosody")):
+        assert len({node[core] for core in stage.cores}) == 1
+    assert node[recognizer.cores[0]] != node[model.cores[0]]
+    assert made.stage("voice").cores == model.cores
+    assert "event loop" in made.reasons[1].text
+    assert 20 <= made.callers <= 60
+
+
+def test_an_arm_board() -> None:
+    """Four alike cores of Arm: all of them, and no talk of AVX2."""
+    made = plan(recorded("arm_board_4_cores"))
+
+    assert (4, 1, 4, 1) == threads(made)
+    assert () == made.warnings
+    assert "asimddp" in made.reasons[2].text
+
+
+def test_a_gpu_host() -> None:
+    """An H200: 100 of 132 multiprocessors for replies, and the small engines stay on the processor."""
+    made = plan(h200())
+    (gpu,) = made.gpus
+
+    assert ("cuda:0", 100, 32) == (gpu.device, gpu.reply_multiprocessors, gpu.other_multiprocessors)
+    assert [-3, -2, -1, 0] == [level for _, level in gpu.levels]
+    assert 60e9 < gpu.context_bytes < 75e9
+    assert {"cpu"} == {stage.device for stage in made.stages}
+    assert (4, 1, 4, 1) == threads(made)
+
+
+@pytest.mark.parametrize(
+    ("multiprocessors", "compute", "expected"),
+    [
+        (132, "9.0", 100),
+        (128, "8.9", 96),
+        (108, "8.0", 82),
+        (148, "10.0", 116),
+        (72, "", 56),
+        (20, "8.6", None),
+        (None, "9.0", None),
+    ],
+)
+def test_gpus_of_any_kind(multiprocessors: int | None, compute: str, expected: int | None) -> None:
+    """A quarter goes to the rest in steps that the GPU can part; small and unknown ones are not parted."""
+    gpu = GpuFacts(index=1, name="GPU", memory_bytes=24 * GIB, compute=compute, multiprocessors=multiprocessors)
+    (made,) = plan(MachineFacts(cpu=cpu(8), gpus=(gpu,))).gpus
+
+    assert expected == made.reply_multiprocessors
+    assert 0 < made.context_bytes < gpu.memory_bytes
+
+
+def test_the_gpu_decides_the_node() -> None:
+    """Of two sockets the one with the GPU is home."""
+    facts = recorded("two_sockets_64_cores")
+    gpu = GpuFacts(index=0, name="GPU", memory_bytes=24 * GIB, node=1)
+    made = plan(replace(facts, gpus=(gpu,)))
+    node = {core.number: core.node for core in facts.cores}
+
+    assert {1} == {node[core] for core in made.stage("language_model").cores}
+    assert {0} == {node[core] for core in made.stage("recognizer").cores}
+    assert "GPU's" in reason(made, "voice", "cores")
+
+
+def test_slow_cores_are_kept_off() -> None:
+    """On a hybrid laptop engines have the fast cores, favoured or not, and the rest has the slow ones."""
+    made = plan(hybrid())
+
+    assert (4, 1, 4, 1) == threads(made)
+    assert {tuple(range(8))} == {made.stage(role).cores for role in ENGINES}
+    assert tuple(range(8, 16)) == made.stage("background").cores
+    assert "8-15 are slower" in reason(made, "voice", "cores")
+
+
+def test_a_single_fast_core_is_not_enough() -> None:
+    """With one prime core the next faster ones count as well."""
+    speeds = (3300, 2400, 2400, 2400, 1800, 1800)
+    cores = tuple(Core(number=n, physical=n, most_mhz=mhz) for n, mhz in enumerate(speeds))
+    made = plan(MachineFacts(cpu=cpu(6), cores=cores))
+
+    assert (0, 1, 2, 3) == made.stage("voice").cores
+
+
+def test_a_large_quota_of_a_larger_host_stays_on_one_node() -> None:
+    """48 of 128 logical cores: 32 on one socket, and what is left hears on the other."""
+    facts = recorded("two_sockets_64_cores")
+    made = plan(replace(facts, quota_cores=48.0))
+    recognizer = made.stage("recognizer")
+
+    assert 48.0 == made.usable_cores
+    assert recognizer.threads * recognizer.width <= 16
+    assert len(made.stage("language_model").cores) == 64
+
+
+def test_nodes_that_nothing_uses_are_named() -> None:
+    """Four nodes: two stay free, and the plan says which."""
+    cores = tuple(Core(number=n, physical=n, node=n // 8) for n in range(32))
+    made = plan(MachineFacts(cpu=cpu(32), cores=cores))
+
+    assert any("node 2, 3" in warning for warning in made.warnings)
+
+
+def test_nothing_known_but_the_count() -> None:
+    """Where the system tells no topology, the count of cores makes the plan."""
+    made = plan(MachineFacts(cpu=cpu(6, flags=None, memory_bytes=None)))
+
+    assert (4, 1, 4, 1) == threads(made)
+    assert "more gain small models little" in reason(made, "recognizer", "threads")
+    assert made.callers >= 1
+
+
+@pytest.mark.parametrize(
+    ("rights", "policy"),
+    [
+        (Rights(fifo_priority=99, deadline=True), "fifo"),
+        (Rights(deadline=True), "deadline"),
+        (Rights(rtkit=True, least_nice=-5), "rtkit"),
+        (Rights(least_nice=-5), "nice"),
+        (Rights(), "normal"),
+    ],
+)
+def test_the_audio_thread_has_the_strongest_policy_that_may_be_had(rights: Rights, policy: str) -> None:
+    made = plan(MachineFacts(cpu=cpu(4), rights=rights))
+
+    assert policy == made.audio.policy
+    assert (made.audio.priority > 0) == (policy in {"fifo", "rtkit"})
+    assert (made.audio.runtime_ns > 0) == (policy == "deadline")
+
+
+def test_a_language_model_elsewhere_frees_this_machine() -> None:
+    """With a server for the replies, more callers fit, and nothing is planned for it here."""
+    facts = recorded("vm_2_cores")
+    made = plan(facts, config(models={"language_model": "http://gpu.lan:8000/v1"}))
+    model = made.stage("language_model")
+
+    assert ("server", "server", 1, ()) == (model.engine, model.device, model.threads, model.cores)
+    assert made.callers > plan(facts).callers
+
+
+def test_a_processor_without_the_instructions_is_warned_of() -> None:
+    """The built-in language model cannot run there; a server can."""
+    facts = MachineFacts(cpu=cpu(4, flags=frozenset({"avx"})))
+
+    assert any("AVX2" in warning for warning in plan(facts).warnings)
+    assert () == plan(facts, config(models={"language_model": "http://gpu.lan:8000/v1"})).warnings
+
+
+def test_memory_bounds_the_callers() -> None:
+    """1 GiB holds six contexts of 2048 tokens beside the models, and one longer context makes it fewer."""
+    small = MachineFacts(cpu=cpu(32, flags=AVX2 | {"amx_int8"}, memory_bytes=GIB))
+    long = config(capacity={"context_tokens": 8192})
+
+    assert 7 == plan(small).callers
+    assert 1 == plan(small, long).callers
+    assert any("Memory holds" in warning for warning in plan(MachineFacts(cpu=cpu(2, memory_bytes=GIB // 2))).warnings)
+
+
+@pytest.mark.parametrize(
+    ("sections", "stage", "field", "value"),
+    [
+        ({"cpu": {"recognizer_threads": 1}}, "recognizer", "threads", 1),
+        ({"cpu": {"voice_threads": 2}}, "voice", "threads", 2),
+        ({"cpu": {"language_model_nice": 0}}, "language_model", "nice", 0),
+        ({"cpu": {"voice_cores": "1"}}, "voice", "cores", (1,)),
+        ({"cpu": {"recognizer_width": 3}}, "recognizer", "width", 3),
+        ({"cpu": {"recognizer_batch": 5}}, "recognizer", "batch", 5),
+        ({"cpu": {"background_nice": 19}}, "background", "nice", 19),
+        ({"gpu": {"recognizer": "cpu"}}, "recognizer", "device", "cpu"),
+    ],
+)
+def test_every_line_can_be_overridden(sections, stage: str, field: str, value: object) -> None:
+    """The value holds, and the reason says who decided and what the plan would have done."""
+    made = plan(recorded("vm_2_cores"), config(**sections)).stage(stage)
+    (why,) = (each for each in made.reasons if each.choice == field)
+
+    assert value == getattr(made, field)
+    assert why.is_overridden
+    assert "says so; the plan would take" in why.text
+
+
+def test_fewer_cores_mean_fewer_threads() -> None:
+    """A stage that is given one core takes one thread."""
+    made = plan(recorded("vm_2_cores"), config(cpu={"recognizer_cores": "0"})).stage("recognizer")
+
+    assert (1, (0,)) == (made.threads, made.cores)
+
+
+@pytest.mark.parametrize(
+    ("sections", "name"),
+    [
+        ({"cpu": {"recognizer_threads": 3}}, "cpu.recognizer_threads"),
+        ({"cpu": {"voice_cores": "0-2"}}, "cpu.voice_cores"),
+        ({"cpu": {"voice_cores": "0", "voice_threads": 2}}, "cpu.voice_threads"),
+        ({"cpu": {"audio_policy": "fifo"}}, "cpu.audio_policy"),
+        ({"gpu": {"recognizer": "cuda"}}, "gpu.recognizer"),
+    ],
+)
+def test_what_the_machine_does_not_have_is_refused(sections, name: str) -> None:
+    """The error names the setting."""
+    facts = replace(recorded("vm_2_cores"), rights=Rights())
+    with pytest.raises(CallerError, match=name):
+        plan(facts, config(**sections))
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [({"reply_multiprocessors": 130}, "gpu.reply_multiprocessors"), ({"context_mib": 2**20}, "gpu.context_mib")],
+)
+def test_what_the_gpu_does_not_have_is_refused(settings: dict[str, int], name: str) -> None:
+    with pytest.raises(CallerError, match=name):
+        plan(h200(), config(gpu=settings))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("recognizer_threads", 257),
+        ("voice_nice", 20),
+        ("voice_nice", -2),
+        ("voice_cores", "a"),
+        ("voice_cores", "3-1"),
+        ("voice_cores", "1,"),
+        ("prosody_width", 65),
+    ],
+)
+def test_settings_out_of_range_are_refused_by_name(name: str, value: object) -> None:
+    with pytest.raises(CallerError, match=name):
+        config(cpu={name: value})
