@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import ExitStack
 from functools import cached_property
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from antiphon.core.clock import MonotonicClock
-from antiphon.core.errors import MachineError
+from antiphon.core.errors import BusyError, MachineError
 from antiphon.dialogue.history import prompt
 from antiphon.dialogue.turn_end import TurnEndModel
 from antiphon.hardware.calibration import known_costs
@@ -21,6 +23,7 @@ from antiphon.hardware.probe import probe
 from antiphon.loading import Lanes, load_engines
 from antiphon.models.store import Store
 from antiphon.scheduling.admission import refusal
+from antiphon.scheduling.decisions import DecisionLog
 from antiphon.scheduling.job import new_caller
 from antiphon.scheduling.openmp import limit_spinning
 from antiphon.session import Session
@@ -49,6 +52,7 @@ class Runtime:
         self.plan = plan
         self.seated: set[int] = set()  # callers whose conversations have begun and are not over
         self._lanes = Lanes(scheduler=None)
+        self._opened = ExitStack()
 
     @classmethod
     async def load(cls, config: Config, *, store: Store | None = None) -> Self:
@@ -63,14 +67,16 @@ class Runtime:
         facts = await asyncio.to_thread(probe)
         plan = make_plan(facts, config.models, config, known_costs(facts, config.models))
         lanes = Lanes.of(plan, config, MonotonicClock())
-        try:
+        with ExitStack() as opened:
+            opened.callback(lanes.close)
+            if config.scheduling.trace and lanes.scheduler is not None:
+                log = opened.enter_context(DecisionLog(Path(config.scheduling.trace)))
+                lanes.scheduler.watchers.append(log.write)
             engines = await load_engines(config, store or Store(), plan, lanes)
             runtime = cls(engines, conversations=plan.callers, plan=plan)
             runtime._lanes = lanes
             await engines.warm_up()
-        except BaseException:
-            lanes.close()
-            raise
+            runtime._opened = opened.pop_all()
         return runtime
 
     @property
@@ -88,7 +94,8 @@ class Runtime:
         """A new conversation; enter it as an async context manager to begin, which takes a place until it ends.
 
         Raises:
-            MachineError: as many conversations as may be are open, or one more would make the others' replies late.
+            MachineError: as many conversations as may be are open.
+            BusyError: one more would make the others' replies late.
         """
         self.refuse_if_full()
         self._refuse_if_busy()
@@ -108,10 +115,8 @@ class Runtime:
             return
         reason = refusal(self.scheduler.pressure(len(self.seated)), self.scheduler.rules)
         if reason:
-            raise MachineError(
-                reason,
-                hint="try again in a moment, or raise scheduling.busy_limit or scheduling.wait_limit_ms",
-                retryable=True,
+            raise BusyError(
+                reason, hint="try again in a moment, or raise scheduling.busy_limit or scheduling.wait_limit_ms"
             )
 
     async def meet(self, instructions: str, tools: Sequence[ToolSpec]) -> None:
@@ -130,7 +135,7 @@ class Runtime:
     def close(self) -> None:
         """Free the engines; open conversations fail from here on."""
         self.engines.close()
-        self._lanes.close()
+        self._opened.close()
 
     async def __aenter__(self) -> Self:
         return self

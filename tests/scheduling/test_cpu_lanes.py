@@ -28,9 +28,8 @@ class House:
 
     def __init__(self, **rules):
         self.decisions = []
-        self.scheduler = CpuScheduler(
-            SchedulingSettings(**rules), cores=2, clock=MonotonicClock(), watch=self.decisions.append
-        )
+        self.scheduler = CpuScheduler(SchedulingSettings(**rules), cores=2, clock=MonotonicClock())
+        self.scheduler.watchers.append(self.decisions.append)
         self.lanes = {name: self.scheduler.lane(facts) for name, facts in LANES.items()}
         self.ran = []
 

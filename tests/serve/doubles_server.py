@@ -35,7 +35,7 @@ def main() -> int:
     load = _slowly if "loading" in words else None
     line = pick_up if "realtime" in words else PlainLine
     the_house = house(with_flags(ServeSettings(), flags), load=load, pick_up=line)
-    return run(the_house, on_ready=lambda url: print(url, flush=True))
+    return run(the_house, on_ready=lambda url, _capacity: print(url, flush=True))
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def test_two_agents_are_one_too_many(tmp_path: Path, capsys: pytest.CaptureFixtu
 )
 def test_the_line_that_says_it_is_ready(settings: ServeSettings, conversations: int, expected: str) -> None:
     """Where, what, how many, and whether a key is needed; never the key."""
-    line = greeting(house(settings, conversations=conversations), "ws://127.0.0.1:8000/v1/realtime")
+    line = greeting(house(settings), "ws://127.0.0.1:8000/v1/realtime", conversations)
 
     assert line == f"Ready: ws://127.0.0.1:8000/v1/realtime  models: barista, scripted; {expected}"
     assert "secret-key" not in line

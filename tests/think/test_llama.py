@@ -208,11 +208,16 @@ def test_instructions_too_long_are_the_callers_mistake(model):
         asyncio.run(read(model.open(), [Message("system", "word " * 700), Message("user", "Hi.")]))
 
 
-@pytest.mark.parametrize("max_tokens", [0, -1, 10_000])
+@pytest.mark.parametrize("max_tokens", [0, -1])
 def test_a_reply_of_impossible_length_is_refused(model, max_tokens):
     """The message names the field."""
     with pytest.raises(CallerError, match="max_tokens"):
         asyncio.run(read(model.open(), [Message("user", "Hi.")], max_tokens))
+
+
+def test_a_client_may_allow_more_than_fits(model):
+    """A limit is a limit: the reply that fits is written."""
+    assert asyncio.run(read(model.open(), [SYSTEM, Message("user", "Say yes.")], 10_000))
 
 
 def test_a_role_marker_ends_the_reply(server):

@@ -11,6 +11,7 @@ from antiphon.cli.config import add_flags, resolve
 if TYPE_CHECKING:
     import argparse
 
+    from antiphon.config import Config
     from antiphon.serve.server import House
     from antiphon.serve_settings import ServeSettings
 
@@ -44,6 +45,12 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     parser.add_argument("--certfile", metavar="PEM", help="certificate chain: serve wss:// and https://")
     parser.add_argument("--keyfile", metavar="PEM", help="its private key")
+    parser.add_argument(
+        "--trace-decisions",
+        type=Path,
+        metavar="FILE",
+        help="append a line of JSON for each engine call: how long it waited, for whom, and why",
+    )
     parser.add_argument("--verbose", action="store_true", help="log each turn's beginning too")
     add_flags(parser)
     parser.set_defaults(run=run)
@@ -59,12 +66,22 @@ def run(arguments: argparse.Namespace) -> int:
     file = arguments.agent or arguments.agent_file
     if arguments.agent and arguments.agent_file:
         raise CallerError("two agents are named", hint="name one file, with or without --agent")
-    config = resolve(arguments).config
-    config = replace(config, serve=with_flags(config.serve, arguments))
+    config = settled(arguments)
     agent = read_agent(file) if file else Agent()
-    house = build(agent, config, name=file.stem if file else NAME)
+    house = build(agent, config, name=file.stem if file else NAME, reread=lambda: settled(arguments))
     return server.run(
-        house, on_ready=lambda address: print(greeting(house, address), flush=True), verbose=arguments.verbose
+        house,
+        on_ready=lambda address, capacity: print(greeting(house, address, capacity), flush=True),
+        verbose=arguments.verbose,
+    )
+
+
+def settled(arguments: argparse.Namespace) -> Config:
+    """The settings of file, environment and flags, as they are now."""
+    config = resolve(arguments).config
+    trace = str(arguments.trace_decisions or config.scheduling.trace)
+    return replace(
+        config, serve=with_flags(config.serve, arguments), scheduling=replace(config.scheduling, trace=trace)
     )
 
 
@@ -81,9 +98,8 @@ def with_flags(settings: ServeSettings, arguments: argparse.Namespace) -> ServeS
     )
 
 
-def greeting(house: House, address: str) -> str:
+def greeting(house: House, address: str, capacity: int) -> str:
     """The line that says it is ready."""
     keys = "a key is needed" if house.config.serve.keys else "no key is needed"
-    capacity = house.config.capacity.conversations
     count = f"{capacity} conversations" if capacity != 1 else "1 conversation"
     return f"Ready: {address}  models: {', '.join(house.offer.models)}; {count} at once; {keys}"

@@ -5,6 +5,7 @@
       PeerError      another program failed us: a package index, a language model's server
       EngineError    a model failed on one piece of work; the session lives on
       MachineError   this machine lacks something: space, an instruction set, a right
+        BusyError    it has no time for one more conversation just now
 
 A message says what happened and the value seen; `hint` says what to do. Neither ever holds a caller's speech.
 """
@@ -39,6 +40,13 @@ class EngineError(AntiphonError):
 
 class MachineError(AntiphonError):
     """This machine lacks what the work needs."""
+
+
+class BusyError(MachineError):
+    """The conversations that are held already leave no time for another."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint, retryable=True)
 
 
 def check_range(name: str, value: float, lowest: float, highest: float) -> None:

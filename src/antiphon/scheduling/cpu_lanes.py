@@ -94,16 +94,9 @@ class Overhead:
 
 
 class CpuScheduler:
-    """Decides for all lanes of one process; `watch` is told what became of each job."""
+    """Decides for all lanes of one process; its `watchers` are told what became of each job."""
 
-    def __init__(
-        self,
-        rules: SchedulingSettings,
-        *,
-        cores: int,
-        clock: Clock,
-        watch: Callable[[Decision], None] | None = None,
-    ) -> None:
+    def __init__(self, rules: SchedulingSettings, *, cores: int, clock: Clock) -> None:
         self._clock = clock
         self._lanes: dict[str, LaneFacts] = {}
         self._policy = Policy(rules=rules, cores=cores, lanes=self._lanes)
@@ -119,7 +112,7 @@ class CpuScheduler:
         self._busy: deque[tuple[int, int]] = deque()  # (when, core-ns)
         self.estimates = Estimates()
         self.overhead = Overhead()
-        self.watch = watch
+        self.watchers: list[Callable[[Decision], None]] = []
 
     @property
     def rules(self) -> SchedulingSettings:
@@ -320,32 +313,32 @@ class CpuScheduler:
         self.overhead.more(time.perf_counter_ns() - start_ns)
 
     def _tell(self, work: _Work, ended_ns: int, *, dropped: bool = False, failed: bool = False) -> None:
-        if self.watch is None:
+        if not self.watchers:
             return
         ticket = work.ticket
-        self.watch(
-            Decision(
-                number=ticket.number,
-                caller=ticket.claim.caller,
-                turn=ticket.claim.turn,
-                claim=ticket.claim.number,
-                stage=str(ticket.job.stage),
-                lane=ticket.lane,
-                size=ticket.job.size,
-                urgency=work.urgency.name.lower(),
-                asked_ns=ticket.since_ns,
-                began_ns=ticket.started_ns,
-                ended_ns=ended_ns,
-                deadline_ns=ticket.deadline_ns,
-                estimate_ns=ticket.estimate_ns,
-                company=work.company,
-                reason=work.reason,
-                ahead=work.ahead,
-                made_way=work.border.is_asked and ticket.can_yield,
-                dropped=dropped or work.future.cancelled(),
-                failed=failed,
-            )
+        decision = Decision(
+            number=ticket.number,
+            caller=ticket.claim.caller,
+            turn=ticket.claim.turn,
+            claim=ticket.claim.number,
+            stage=str(ticket.job.stage),
+            lane=ticket.lane,
+            size=ticket.job.size,
+            urgency=work.urgency.name.lower(),
+            asked_ns=ticket.since_ns,
+            began_ns=ticket.started_ns,
+            ended_ns=ended_ns,
+            deadline_ns=ticket.deadline_ns,
+            estimate_ns=ticket.estimate_ns,
+            company=work.company,
+            reason=work.reason,
+            ahead=work.ahead,
+            made_way=work.border.is_asked and ticket.can_yield,
+            dropped=dropped or work.future.cancelled(),
+            failed=failed,
         )
+        for watch in self.watchers:
+            watch(decision)
 
 
 class CpuLane:

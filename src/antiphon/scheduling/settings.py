@@ -46,6 +46,7 @@ class SchedulingSettings:
     energy_ratio: Annotated[float, "of a frame to the voice's usual level, or the voice detector's certainty"] = 0.7
     decode_lag_ms: Annotated[int, "behind its time: a reply comes late"] = 80
     least_tokens_per_s: Annotated[float, "that a reply is written at: below, it comes late"] = 12.0
+    trace: Annotated[str, "a file that gets a line for each job: how long it waited, for whom, and why"] = ""
     busy_limit: Annotated[float, "of the cores: beyond, no further caller is admitted"] = 0.85
     wait_limit_ms: Annotated[int, "that an admitted caller may make a reply's work wait, at P95"] = 250
 

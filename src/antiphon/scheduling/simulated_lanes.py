@@ -1,25 +1,35 @@
 """Jobs in, each begun when its turn has come and ended when its work is done, on simulated cores and lanes.
 
-`lanes_of` gives the lanes that the rules want: ordered by the policy as live, or, with `rules.enabled` false, each
-lane by itself, first come, first served, its threads no nicer than others.
+They are let in as the rules want it: by the policy, as live, or, with `rules.enabled` false, by each lane for itself,
+first come, first served, its threads no nicer than others.
 Units: ns. Threads: pure.
 What it does not know: callers, and which job follows which; it tells what ended.
 """
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from antiphon.core.clock import MILLISECOND_NS
+from antiphon.core.clock import MILLISECOND_NS, SECOND_NS
+from antiphon.core.stamps import Stage
 from antiphon.scheduling.batching import ONE_MORE
-from antiphon.scheduling.policy import LaneFacts, Ticket
-from antiphon.scheduling.processor import ONE_REPLY_MORE, Run
+from antiphon.scheduling.estimates import Estimates
+from antiphon.scheduling.job import Urgency
+from antiphon.scheduling.policy import Policy
+from antiphon.scheduling.processor import ONE_REPLY_MORE, Processor
+from antiphon.scheduling.shares import SIDES, Side, Signs, hear_share
+from antiphon.scheduling.waiting_room import WaitingRoom
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from typing import Protocol
 
     from antiphon.scheduling.outcome import Ledger
+    from antiphon.scheduling.policy import Choice, LaneFacts, Ticket
+    from antiphon.scheduling.processor import Run
     from antiphon.scheduling.settings import SchedulingSettings
     from antiphon.scheduling.workload import Slice
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from starlette.websockets import WebSocketDisconnect
 
 from antiphon.core.clock import SECOND_NS
-from antiphon.core.errors import MachineError
+from antiphon.core.errors import BusyError, MachineError
 from antiphon.serve import ending as endings
 from antiphon.serve.encoding import error_event
 from antiphon.serve.observer import Observer
@@ -107,6 +107,9 @@ class Connection:
         here = self._premises
         try:
             opened = here.runtime.open(self._terms.settings, clock=here.clock, watch=self._observer.commands)
+        except BusyError as error:
+            self._log.warning("session.busy", why=error.message)
+            return endings.BUSY
         except MachineError as error:
             if error.retryable:
                 return endings.FULL
@@ -181,7 +184,12 @@ class Connection:
 
     async def _part(self, ending: Ending, writing: asyncio.Task[None]) -> None:
         """Tell the client why, and close; one that does not read has a moment, then the connection is cut."""
-        untold = ending in (endings.SLOW, endings.FULL, endings.BROKEN)  # the line is gone, or was not heard
+        untold = ending in (
+            endings.SLOW,
+            endings.FULL,
+            endings.BUSY,
+            endings.BROKEN,
+        )  # the line is gone, or was not heard
         last = error_event(event_id(), ending.code, ending.message) if untold else None
         self._outbox.close(last)
         try:

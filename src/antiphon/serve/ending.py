@@ -43,6 +43,12 @@ FULL = Ending(
     code="session_limit_reached",
     message="all places are taken; try again later",
 )
+BUSY = Ending(
+    label="busy",
+    close_code=TRY_LATER,
+    code="session_limit_reached",
+    message="the server is too busy for one more conversation; try again later",
+)
 WRONG_KEY = Ending(
     label="key", close_code=KEY_REFUSED, code="invalid_api_key", message="the key is missing, wrong, or has expired"
 )

@@ -11,12 +11,14 @@ from antiphon.serve.server import House
 from antiphon.think.chat_address import is_address
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from antiphon.agent import Agent
     from antiphon.config import Config
 
 
-def build(agent: Agent, config: Config, *, name: str) -> House:
-    """What `agent` offers under `name` and under its language model's name."""
+def build(agent: Agent, config: Config, *, name: str, reread: Callable[[], Config] | None = None) -> House:
+    """What `agent` offers under `name` and under its language model's name; `reread` gives the settings anew."""
     from antiphon.serve.protocol import pick_up  # noqa: PLC0415
 
     config = agent.configured(config)
@@ -24,12 +26,14 @@ def build(agent: Agent, config: Config, *, name: str) -> House:
         offer=Offer(
             models=tuple(dict.fromkeys((name, language_model_name(config)))),
             voices=(config.models.voice,),
+            language=config.whisper.language,
             settings=lambda runtime: agent.settings(runtime, config),
         ),
         config=config,
         load=lambda: agent.load(config),
         pick_up=pick_up,
         metrics=Metrics(),
+        reread=reread,
     )
 
 

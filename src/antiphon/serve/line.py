@@ -48,6 +48,7 @@ class Terms:
     voices: tuple[str, ...]
     settings: SessionSettings  # that the conversation begins with
     expires_at_s: int  # epoch seconds
+    language: str = ""  # that is heard, by its code; empty: nothing is said of it
 
 
 PickUp: TypeAlias = "Callable[[Session, Terms, Send], Line]"

@@ -19,6 +19,7 @@ def pick_up(session: Session, terms: Terms, send: Send) -> Line:
         model=terms.model or terms.models[0],
         models=terms.models,
         voices=terms.voices,
+        language=terms.language,
         instructions=terms.settings.instructions,
         max_tokens=terms.settings.max_tokens,
         expires_at_s=terms.expires_at_s,

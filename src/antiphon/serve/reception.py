@@ -51,6 +51,7 @@ class Offer:
     models: tuple[str, ...]  # names for it; the first is the agent's
     voices: tuple[str, ...]
     settings: Callable[[Runtime], SessionSettings]
+    language: str = ""  # that is heard, by its code; empty: nothing is said of it
 
 
 class Reception:
@@ -123,6 +124,7 @@ class Reception:
             model=socket.query_params.get("model", ""),
             models=self.offer.models,
             voices=self.offer.voices,
+            language=self.offer.language,
             settings=self.offer.settings(premises.runtime),
             expires_at_s=int(time.time() + self.settings.longest_session_s),
         )
@@ -142,7 +144,7 @@ class Reception:
             self._count(ending, (self._clock.now_ns() - started_ns) / SECOND_NS, log)
 
     def _count(self, ending: endings.Ending, seconds: float, log: SessionLog) -> None:
-        if ending is endings.FULL:
+        if ending in (endings.FULL, endings.BUSY):
             self.metrics.refused.labels(ending.label).inc()
             log.warning("session.refused", reason=ending.label)
             return

@@ -15,15 +15,16 @@ import signal
 import socket
 import ssl
 import sys
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import uvicorn
 
 from antiphon.core.clock import MILLISECOND_NS, MonotonicClock
-from antiphon.core.errors import CallerError, MachineError
+from antiphon.core.errors import AntiphonError, CallerError, MachineError
 from antiphon.serve.app import make_app
+from antiphon.serve.job_metrics import JobMetrics
 from antiphon.serve.keys import refuse_open_door
 from antiphon.serve.log_lines import SessionLog, written
 from antiphon.serve.loop_watch import LagReport, LoopWatch, log_stall
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from antiphon.config import Config
     from antiphon.runtime import Runtime
+    from antiphon.scheduling.cpu_lanes import CpuScheduler
     from antiphon.serve.line import PickUp
     from antiphon.serve.metrics import Metrics
     from antiphon.serve_settings import ServeSettings
@@ -57,6 +59,7 @@ class House:
     load: Callable[[], Awaitable[Runtime]]
     pick_up: PickUp
     metrics: Metrics
+    reread: Callable[[], Config] | None = None  # the settings anew, as SIGHUP asks for; None: they stay
 
 
 class Server(uvicorn.Server):
@@ -87,7 +90,7 @@ class Server(uvicorn.Server):
             await self.lifespan.shutdown()
 
 
-def run(house: House, *, on_ready: Callable[[str], None], verbose: bool = False) -> int:
+def run(house: House, *, on_ready: Callable[[str, int], None], verbose: bool = False) -> int:
     """Serve until a signal comes, with log lines on standard error: the process's exit code.
 
     After a second signal it does not return: calls into engines that are in progress would be waited for.
@@ -97,7 +100,9 @@ def run(house: House, *, on_ready: Callable[[str], None], verbose: bool = False)
     with asyncio.Runner() as runner:
         level = logging.DEBUG if verbose else logging.INFO
         with written(level=level, on_lost=house.metrics.log_lines_lost.inc):
-            stopped_by, at_once = runner.run(serve(house, on_ready=lambda _server, where: on_ready(where)))
+            stopped_by, at_once = runner.run(
+                serve(house, on_ready=lambda server, where: on_ready(where, server.reception.capacity))
+            )
         code = INTERRUPTED if stopped_by == signal.SIGINT else 0
         if at_once:
             sys.stdout.flush()
@@ -129,6 +134,9 @@ async def serve(house: House, *, on_ready: Callable[[Server, str], None]) -> tup
             failures.append(error)
             server.should_exit = True
             return None
+        if runtime.scheduler is not None:
+            JobMetrics(house.metrics).follow(runtime.scheduler)
+            _reread_on_hangup(house, runtime.scheduler)
         reception.open_doors(runtime)
         if not server.should_exit:
             on_ready(server, address(sockets, has_tls=tls is not None))
@@ -179,6 +187,25 @@ def _uvicorn(app: Starlette, settings: ServeSettings, tls: ssl.SSLContext | None
         timeout_graceful_shutdown=int(STRAGGLERS_S),
         ssl_context_factory=(lambda _config, _default: tls) if tls is not None else None,
     )
+
+
+def _reread_on_hangup(house: House, scheduler: CpuScheduler) -> None:
+    """SIGHUP: schedule by the thresholds that the settings have now; all else that changed there waits for a start."""
+    reread = house.reread
+    if reread is None or not hasattr(signal, "SIGHUP"):  # Windows has none
+        return
+    lines = SessionLog()
+
+    def read_again() -> None:
+        try:
+            scheduler.adjust(reread().scheduling)
+        except AntiphonError as error:
+            lines.error("settings.refused", error)
+            return
+        lines.info("settings.reread")
+
+    with suppress(RuntimeError, NotImplementedError, ValueError):  # not on the main thread: nobody signals us there
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, read_again)
 
 
 def _tls(settings: ServeSettings) -> ssl.SSLContext | None:

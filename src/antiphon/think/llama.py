@@ -181,6 +181,7 @@ class LlamaThinking:
 
     def __init__(self, shared: _Shared) -> None:
         self.usage = Usage()
+        self.reached_limit = False
         self._shared = shared
         self._turn = asyncio.Lock()
         self._calls = 0
@@ -258,14 +259,15 @@ class LlamaThinking:
         `write` of the same conversation waits until this one has ended or was closed.
 
         Raises:
-            CallerError: there are no words to answer, or `max_tokens`, the instructions or the tools fill the
-                context, or `tool_choice` is none of `tools`.
+            CallerError: there are no words to answer, or `max_tokens` is below 1, or the instructions or the tools fill
+                the context, or `tool_choice` is none of `tools`.
             EngineError: the model failed, or was closed.
         """
-        largest = self._shared.context_tokens // 2
-        check_range("max_tokens", max_tokens, 1, largest)
+        if max_tokens < 1:
+            raise CallerError(f"max_tokens is {max_tokens}", hint="allow a reply one token or more")
+        max_tokens = min(max_tokens, self._shared.context_tokens // 2)  # the other half is for what is answered
         check_choice(tools, tool_choice)
-        self.usage = Usage()
+        self.usage, self.reached_limit = Usage(), False
         returned = bool(messages) and messages[-1].role == "tool"
         if tools and tool_choice != NONE and not (returned and tool_choice == AUTO):
             call = await self._call(messages, tools, tool_choice)
@@ -282,6 +284,7 @@ class LlamaThinking:
         try:
             async for step in completion.steps():
                 self._count(step)
+                self.reached_limit = step.reached_limit
                 text = step.text.replace("\ufffd", "")  # bytes that are no character, as a model may well write
                 if text:
                     yield text

@@ -18,7 +18,7 @@ import platform
 import secrets
 import struct
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,7 @@ class Completed:
     """One step of a completion: a piece of text, or only progress through the prompt."""
 
     text: str
+    reached_limit: bool = field(default=False, kw_only=True)  # the last step: no more tokens were allowed
     candidates: tuple[tuple[str, float], ...] = ()  # likely tokens here and their log-probabilities, if asked for
     candidate_ids: tuple[int, ...] = ()  # the same tokens' numbers
     prompt_tokens: int | None = None  # of the whole prompt, while it is read
@@ -261,6 +262,7 @@ def _completed(chunk: Mapping[str, Any]) -> Completed:
         progress.get("total"),
         progress.get("cache", 0),
         progress.get("processed", 0),
+        reached_limit=choice.get("finish_reason") == "length",
     )
 
 

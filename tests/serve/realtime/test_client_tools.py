@@ -236,3 +236,28 @@ def test_the_model_reads_a_history_that_the_client_brought() -> None:
         "Hello, caller.",
         "How are you?",
     ]
+
+
+def test_the_agents_own_calls_have_one_name_for_client_and_model() -> None:
+    """Of two calls that are the same to the letter the client deletes the first: the second stays, with its output."""
+
+    @tool(side_effects=False)
+    async def price() -> str:
+        """Ask for the price."""
+        return "four"
+
+    calls = iter([ToolCall("own_1", "price", "{}"), ToolCall("own_2", "price", "{}")])
+
+    def reply(messages: object) -> list[Piece]:
+        call = next(calls, None)
+        return [Piece(call, 0.02)] if call else [Piece("Four.", 0.01)]
+
+    async def act(client: Client) -> None:
+        await client.sound((500, 2000), until_ms=6000)
+        items = [event["item"] for event in client.of("conversation.item.added")]
+        about = [item for item in items if item["type"].startswith("function_call")]
+        assert [item["call_id"] for item in about] == ["own_1", "own_1", "own_2", "own_2"]
+        client.send("conversation.item.delete", item_id=about[0]["id"])
+
+    client = Talk(mind=ScriptedModel(reply=reply), tools=(price,)).hold(act)
+    assert [message.call.id for message in client.session.messages if message.call] == ["own_2", "own_2"]

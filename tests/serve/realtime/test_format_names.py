@@ -36,3 +36,20 @@ def test_a_misspelt_format_changes_nothing() -> None:
         at for event, at in zip(client.got, client.at_ms, strict=True) if event["type"] == "response.output_audio.delta"
     ]
     assert size / 8000 == pytest.approx((came_ms[-1] - came_ms[0]) / 1000, abs=0.15)
+
+
+@pytest.mark.parametrize("side", ["input", "output"])
+def test_a_format_by_its_former_name_is_refused_and_not_passed_over(side: str) -> None:
+    """Whoever asks for G.711 so would take PCM for it; null asks for nothing."""
+
+    async def act(client: Client) -> None:
+        (refused,) = client.update(**{f"{side}_audio_format": "g711_ulaw"}, instructions="Other.")
+        error = refused["error"]
+        assert ("not_supported", f"session.{side}_audio_format") == (error["code"], error["param"])
+        assert f"audio.{side}.format" in error["message"]
+        (updated,) = client.update(**{f"{side}_audio_format": None})
+        assert updated["session"]["instructions"] == "Be brief."
+        (refused,) = client.send("response.create", response={f"{side}_audio_format": "g711_ulaw"})
+        assert refused["error"]["param"] == f"response.{side}_audio_format"
+
+    Talk().hold(act)

@@ -232,12 +232,17 @@ def test_a_burst_is_heard_as_of_now() -> None:
     assert client.session.history[0] == ("user", "A latte, please.")
 
 
-def test_a_voice_that_says_nothing_is_no_item() -> None:
+def test_a_voice_that_says_nothing_has_an_empty_transcript_and_no_response() -> None:
+    """Whoever waits for its words learns that there are none; the history knows nothing of it."""
+
     async def act(client: Client) -> None:
         await client.sound((500, 900), until_ms=4000)
 
     client = Talk(ears=ScriptedRecognizer(())).hold(act)
-    assert client.kinds[2:] == ["input_audio_buffer.speech_started", "input_audio_buffer.speech_stopped"]
+    assert client.kinds[2:] == [kind for kind in A_TURN[:7] if not kind.endswith("transcription.delta")]
+    (completed,) = client.of("conversation.item.input_audio_transcription.completed")
+    assert completed["transcript"] == ""
+    assert client.session.history == ()
 
 
 def test_ears_that_fail_are_told_of() -> None:
@@ -358,3 +363,19 @@ def test_the_voice_may_take_over_again() -> None:
     client = Talk().hold(act)
     assert client.session.history[0] == ("user", "A latte, please.")
     assert client.of("response.done")[0]["response"]["status"] == "completed"
+
+
+@pytest.mark.parametrize("step_ms", [20, 200, 1500, 6000])
+def test_the_end_of_a_turn_is_exact_however_the_sound_comes(step_ms: int) -> None:
+    """It is a position in the sound, and no reckoning from times of arrival: 64 frames of 32 ms end at 2048 ms."""
+
+    async def act(client: Client) -> None:
+        while client.position_ms < 6000:
+            client.append(client.tone(client.position_ms, client.position_ms + step_ms, ((512, 2048),)))
+            client.position_ms += step_ms
+            await client.wait(20)
+        await client.until("conversation.item.done")
+
+    client = Talk(ears=ScriptedRecognizer(((1900, "A latte, please."),))).hold(act)
+    (stopped,) = client.of("input_audio_buffer.speech_stopped")
+    assert stopped["audio_end_ms"] == 2048

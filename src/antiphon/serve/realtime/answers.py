@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from antiphon.core.flow import ToolCall
+from antiphon.dialogue.history import call_item
 from antiphon.serve.realtime.errors import RefusedError
 from antiphon.serve.realtime.fields import Fields
 from antiphon.serve.realtime.items import Item
@@ -152,13 +152,11 @@ class Answers:
 
     def used(self, event: events.ToolUsed) -> None:
         """The agent has used a tool of its own: two items, and no event that makes a client run anything."""
-        state = self._state
-        name = state.outbox.ids.new("call")
-        call = ToolCall(name, event.name, event.arguments)
+        state, call = self._state, event.call
+        item, history = state.outbox.ids.new("item"), (call_item(call),)
+        state.add_item(Item(id=item, kind="function_call", call=call, call_id=call.id, history=history, is_ours=True))
         item = state.outbox.ids.new("item")
-        state.add_item(Item(id=item, kind="function_call", call=call, call_id=name, is_ours=True))
-        item = state.outbox.ids.new("item")
-        state.add_item(Item(id=item, kind="function_call_output", text=event.output, call_id=name, is_ours=True))
+        state.add_item(Item(id=item, kind="function_call_output", text=event.output, call_id=call.id, is_ours=True))
 
     # Inside.
 

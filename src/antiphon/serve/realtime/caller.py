@@ -46,7 +46,6 @@ class Turn:
     start_samples: int
     is_announced: bool = False  # by speech_started
     is_committed: bool = False  # its item is in the conversation
-    is_wanted: bool = False  # the client has committed it while the voice was there
     told: str = ""  # of its transcript
 
 
@@ -105,8 +104,6 @@ class Caller:
         if not self._is_by_hand:
             if self._state.session.dialogue.phase not in {Phase.HEARING, Phase.DRAFTING}:
                 raise _empty(0)
-            if self._turn is not None:
-                self._turn[1].is_wanted = True
             self._state.session.commit()
             return
         if self._uncommitted < LEAST_COMMITTED_MS * SAMPLES_PER_MS:
@@ -173,21 +170,14 @@ class Caller:
     def confirmed(self, event: events.TurnConfirmed) -> None:
         turn = self._known(event.turn)
         if turn is None:
-            start_samples = self._buffer.position_at(event.at_ns - event.silence_ns)
-            turn = self._announce(event.turn, start_samples)
-        end_samples = max(turn.start_samples, self._buffer.position_at(event.at_ns - event.silence_ns))
-        self._end(turn, event.turn, end_samples, event.text)
+            turn = self._announce(event.turn, event.end_samples)
+        self._end(turn, event.turn, max(turn.start_samples, event.end_samples), event.text)
 
     def abandoned(self, event: events.TurnAbandoned) -> None:
-        """It says nothing; it comes into the conversation only if the client has committed it."""
+        """It says nothing: an item whose transcript is empty, so that a client that was told of it need not wait."""
         turn = self._known(event.turn)
-        if turn is None:
-            return
-        if turn.is_committed or turn.is_wanted or self._failure:
+        if turn is not None:
             self._end(turn, event.turn, self._buffer.end_samples, "")
-        else:
-            self._forget_turn()
-            self._failure = ""
 
     def recognition_failed(self, message: str) -> None:
         """In case the turn under way comes to nothing because of it."""

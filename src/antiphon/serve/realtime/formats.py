@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from antiphon.audio.encoding import Encoding
-from antiphon.serve.realtime.errors import RefusedError
+from antiphon.serve.realtime.errors import NOT_SUPPORTED, RefusedError
 
 if TYPE_CHECKING:
     from antiphon.serve.realtime.fields import Fields
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 PCM_RATES_HZ = (24_000, 16_000, 8_000)
 G711_HZ = 8_000
 NAMES = {"audio/pcm": Encoding.INT16, "audio/pcmu": Encoding.MULAW, "audio/pcma": Encoding.ALAW}
+
+FORMER = {"input_audio_format": "audio.input.format", "output_audio_format": "audio.output.format"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +60,16 @@ def read_format(fields: Fields, now: WireFormat) -> WireFormat:
         rates = ", ".join(map(str, PCM_RATES_HZ))
         raise RefusedError(f"{fields.at('rate')} is {rate_hz}", param=fields.at("rate"), hint=f"use one of {rates}")
     return WireFormat(name, rate_hz)
+
+
+def refuse_former(fields: Fields) -> None:
+    """Raises RefusedError if a format is asked for by a name of the protocol before GA.
+
+    As an unknown field it would be ignored, and who asks for G.711 would take PCM for it.
+    """
+    for name, now in FORMER.items():
+        if fields.has(name) and not fields.is_null(name):
+            path = fields.at(name)
+            raise RefusedError(
+                f"{path} is no field of this protocol", code=NOT_SUPPORTED, param=path, hint=f"use {now}"
+            )

@@ -135,15 +135,7 @@ class ItemEdits:
 
     def _messages(self, item: Item) -> list[Message]:
         """What the session's history holds of an item."""
-        messages = self._state.session.messages
-        if item.is_ours and item.call is not None:  # the session has a name of its own for the call
-            same = (item.call.name, item.call.arguments)
-            return [
-                one
-                for one in messages
-                if one.role == "assistant" and one.call and (one.call.name, one.call.arguments) == same
-            ][-1:]
-        return [message for message in messages if item.stands_for(message.item)]
+        return [message for message in self._state.session.messages if item.stands_for(message.item)]
 
     def _place(self, before: str | None) -> str:
         """The history's name for the place behind an item: that of the nearest item which the history holds."""

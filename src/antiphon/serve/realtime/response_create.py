@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from antiphon.dialogue.options import ReplyOptions
 from antiphon.serve.realtime.errors import NOT_SUPPORTED, RefusedError
 from antiphon.serve.realtime.fields import Fields
-from antiphon.serve.realtime.formats import PCM_24K, read_format
+from antiphon.serve.realtime.formats import PCM_24K, read_format, refuse_former
 from antiphon.serve.realtime.response import Plan
 from antiphon.serve.realtime.session_update import (
     check_reasoning,
@@ -59,6 +59,7 @@ def read_plan(state: CallState, event: Fields) -> tuple[Plan, tuple[ToolSpec, ..
     most_tokens = read_most_tokens(wanted) if wanted.has("max_output_tokens") else fields.max_output_tokens
     parallel = wanted.flag("parallel_tool_calls")
     check_reasoning(wanted)
+    refuse_former(wanted)
     lent, names = _read_tools(state, wanted)
     choice = read_choice(wanted) or fields.tool_choice
     check_choice(choice, names, wanted.at("tool_choice"))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from antiphon.serve.realtime.errors import NOT_SUPPORTED, RefusedError
-from antiphon.serve.realtime.formats import PCM_24K, read_format
+from antiphon.serve.realtime.formats import PCM_24K, read_format, refuse_former
 from antiphon.serve.realtime.tools import check_choice, read_choice, read_tools
 from antiphon.serve.realtime.transcription import read_transcription
 from antiphon.serve.realtime.turn_taking import read_turn_taking
@@ -188,6 +188,7 @@ def _read_format(sound: Fields, now: WireFormat) -> WireFormat:
 
 def _look_at_the_rest(session: Fields) -> None:
     """Fields that change nothing here: each must be what it can be, and may not ask for what would be missed."""
+    refuse_former(session)
     refuse_prompt(session)
     check_reasoning(session)
     if isinstance(session.values.get("tracing"), str):

@@ -1,0 +1,81 @@
+"""What became of the engines' jobs in, Prometheus' counts of it out.
+
+Waits and times by stage and class, how wrong the estimates were, how busy the cores are, what deciding costs.
+Units: seconds. Threads: the event loop; a decision costs three observations.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from antiphon.core.clock import SECOND_NS
+
+if TYPE_CHECKING:
+    from antiphon.scheduling.cpu_lanes import CpuScheduler
+    from antiphon.scheduling.decisions import Decision
+    from antiphon.serve.metrics import Metrics
+
+WAIT_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1.0, 2.5)
+TOOK_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1.0, 2.5)
+RATIO_BUCKETS = (0.25, 0.5, 0.67, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 4.0)
+
+
+class JobMetrics:
+    """Of one scheduler."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        registry = metrics.registry
+        self._waits = Histogram(
+            "antiphon_job_wait_seconds",
+            "How long engine calls waited for the cores",
+            ["stage", "urgency"],
+            buckets=WAIT_BUCKETS,
+            registry=registry,
+        )
+        self._took = Histogram(
+            "antiphon_job_seconds",
+            "What engine calls took",
+            ["stage"],
+            buckets=TOOK_BUCKETS,
+            registry=registry,
+        )
+        self._ratio = Histogram(
+            "antiphon_job_estimate_ratio",
+            "What engine calls took against what they were said to take",
+            ["stage"],
+            buckets=RATIO_BUCKETS,
+            registry=registry,
+        )
+        self._missed = Counter(
+            "antiphon_job_deadlines_missed", "Engine calls that ended too late", ["stage", "urgency"], registry=registry
+        )
+        self._made_way = Counter(
+            "antiphon_job_stretches_ended_early", "Times that a call made way", ["stage"], registry=registry
+        )
+        self._busy = Gauge("antiphon_cores_busy_ratio", "Part of the cores that engines took lately", registry=registry)
+        self._jobs = Gauge("antiphon_scheduler_jobs", "Engine calls decided about", registry=registry)
+        self._deciding = Gauge(
+            "antiphon_scheduler_seconds", "Time of the event loop that deciding took, in all", registry=registry
+        )
+
+    def follow(self, scheduler: CpuScheduler) -> None:
+        """Count what this scheduler does from now on."""
+        scheduler.watchers.append(self._take)
+        self._busy.set_function(lambda: scheduler.pressure(1).busy)
+        self._jobs.set_function(lambda: float(scheduler.overhead.jobs))
+        self._deciding.set_function(lambda: scheduler.overhead.total_ns / SECOND_NS)
+
+    def _take(self, decision: Decision) -> None:
+        if decision.dropped and decision.took_ns == 0:  # it never began
+            return
+        stage = decision.stage
+        self._waits.labels(stage, decision.urgency).observe(decision.waited_ns / SECOND_NS)
+        self._took.labels(stage).observe(decision.took_ns / SECOND_NS)
+        if decision.estimate_ns and not decision.made_way:
+            self._ratio.labels(stage).observe(decision.took_ns / decision.estimate_ns)
+        if decision.ended_ns > decision.deadline_ns:
+            self._missed.labels(stage, decision.urgency).inc()
+        if decision.made_way:
+            self._made_way.labels(stage).inc()
