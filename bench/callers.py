@@ -13,9 +13,10 @@ without a reply within PATIENCE_S are silent and count as infinite. Loop lag is 
 counted while conversations run. What would falsify a run: the callers' own microphones late (`mic_late_p99_ms`).
 
 A run is valid if steal is at most 2 %, others took at most 0.05 cores, and the microphones' P99 lateness is at
-most 5 ms. Takes callers x turns x 14 s / callers + 10 s for each number of callers: 18 minutes as it stands.
+most 5 ms. Takes turns x period + 30 s for each number of callers: 16 minutes as it stands, 2 with
+`--callers 4 --turns 4`. A quantile of the lag is the upper edge of its bucket.
 
-Usage: python bench/callers.py [--callers 1,2,4] [--turns N] [--set KEY=VALUE] [--out FILE]
+Usage: python bench/callers.py [--callers 1,2,4] [--turns N] [--period S] [--set KEY=VALUE] [--out FILE]
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from server_process import Lag, ServerProcess
 from whose_code import is_ours
 
 ROOT = Path(__file__).parents[1]
-PERIOD_S = 14.0  # two clips and replies of the longest kind seldom take more
+PERIOD_S = 24.0  # a clip of 6 s, a wait and the longest reply, 15 s: with less, callers wait and the load is closed
 STALL_MS = 20  # the server is told to log what holds its loop for longer
 MOST_MIC_LATE_MS = 5.0
 SETTLE_S = 1.0
@@ -81,6 +82,7 @@ class Stage:
     cpu_s: float = 0.0
     loop_ran_s: float = 0.0
     loop_waited_s: float = 0.0  # for a core
+    period_s: float = PERIOD_S
     lag: Lag | None = None
     held: list[dict[str, object]] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)  # other warnings and errors of the log
@@ -149,7 +151,7 @@ async def hold(stage: Stage, clips: list[Clip], arguments: argparse.Namespace) -
         await asyncio.sleep(SETTLE_S)
         stage.rss_idle_mib = server.facts().rss_mib
         callers = [
-            Caller(number, clips[number :: stage.callers][: arguments.turns], clock=clock, period_s=PERIOD_S)
+            Caller(number, clips[number :: stage.callers][: arguments.turns], clock=clock, period_s=stage.period_s)
             for number in range(stage.callers)
         ]
         for caller in callers:
@@ -162,7 +164,7 @@ async def hold(stage: Stage, clips: list[Clip], arguments: argparse.Namespace) -
         started_ns = clock.now_ns()
         async with asyncio.TaskGroup() as tasks:
             for caller in callers:
-                first_ns = started_ns + round(caller.number / stage.callers * PERIOD_S * SECOND_NS)
+                first_ns = started_ns + round(caller.number / stage.callers * stage.period_s * SECOND_NS)
                 tasks.create_task(caller.speak_all(first_ns, lambda turn: tell(stage, turn)))
         stage.seconds = (clock.now_ns() - started_ns) / SECOND_NS
         now = server.facts()
@@ -200,7 +202,7 @@ async def measure(arguments: argparse.Namespace) -> dict[str, object]:
     clips = read_clips(arguments.corpus, arguments.kinds.split(","), arguments.seed)
     stages = []
     for count in (int(word) for word in arguments.callers.split(",")):
-        stage = Stage(count)
+        stage = Stage(count, period_s=arguments.period)
         rounds = -(-count * arguments.turns // len(clips))
         await hold(stage, clips * rounds, arguments)
         stages.append(stage)
@@ -210,7 +212,7 @@ async def measure(arguments: argparse.Namespace) -> dict[str, object]:
         "command": " ".join(sys.argv),
         "machine": fingerprint(),
         "is_valid": all(stage.is_valid for stage in stages),
-        "period_s": PERIOD_S,
+        "period_s": arguments.period,
         "seed": arguments.seed,
         "set": arguments.set,
         "mib_per_further_caller": further(stages),
@@ -235,7 +237,8 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, default=ROOT.parent / "shared" / "corpus" / "barista")
     parser.add_argument("--agent", type=Path, default=ROOT / "examples" / "barista.py")
     parser.add_argument("--callers", default="1,2,4", help="how many at once, a comma list")
-    parser.add_argument("--turns", type=int, default=24, help="of each caller")
+    parser.add_argument("--turns", type=int, default=12, help="of each caller")
+    parser.add_argument("--period", type=float, default=PERIOD_S, help="s from one turn's beginning to the next")
     parser.add_argument("--kinds", default="clean,noisy,hesitation")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")

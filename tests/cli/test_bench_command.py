@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.lab.runs import large, run, turn
 
-from antiphon.cli import bench, main, parser
+from antiphon.cli import main, parser
+from antiphon.cli.bench.flags import habits_of, plan_of
+from antiphon.cli.bench.measuring import cut_short, turns_of
 from antiphon.core.errors import CallerError
 from antiphon.lab.plan import BenchPlan, Eagerness, Line, TurnDetection
 from antiphon.lab.result import Outcome
@@ -32,7 +34,7 @@ def arguments(*words: str) -> argparse.Namespace:
 
 
 def plan(*words: str) -> BenchPlan:
-    return bench.plan_of(arguments(*words))
+    return plan_of(arguments(*words))
 
 
 def test_flags_make_a_plan() -> None:
@@ -116,11 +118,26 @@ def test_what_is_wrong_is_named(words: tuple[str, ...], complaint: str) -> None:
 
 def test_how_many_turns_there_will_be() -> None:
     """As the bar needs it; of a ramp nobody knows."""
-    assert [5, 3, None] == [bench.turns_of(plan(*words)) for words in (("--turns", "5"), (), ("--scenario", "ramp"))]
+    assert [5, 3, None] == [turns_of(plan(*words)) for words in (("--turns", "5"), (), ("--scenario", "ramp"))]
+
+
+def test_flags_make_habits() -> None:
+    made = habits_of(
+        arguments("--barge-in-ms", "900", "--turns-per-line", "7", "--listens-s", "2", "--ruler-turns", "0")
+    )
+
+    assert (900.0, 7, 2.0, 0) == (made.barge_in_ms, made.turns_per_line, made.listens_s, made.ruler_turns)
+
+
+def test_our_own_server_records_beside_the_result() -> None:
+    """Another one cannot be told to."""
+    assert ("--record", str(Path("here") / "logs")) == plan("--record", "--out", "here").own_server
+    with pytest.raises(CallerError, match="--record is for a server of our own"):
+        plan("--record", "--url", "ws://x")
 
 
 def test_an_interrupted_run_says_so() -> None:
-    left = bench.cut_short(plan("--turns", "5"), [turn()])
+    left = cut_short(plan("--turns", "5"), [turn()])
 
     assert 1 == len(left.turns)
     assert "interrupted" in left.notes[0]

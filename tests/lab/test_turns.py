@@ -245,3 +245,12 @@ def test_a_server_that_fell_silent_before_it_heard_the_caller_is_measured_as_wel
     _, second = turns_with(script, clips, scenario="barge-in", habits=habits, manners=manners)[0]
     assert (1050.0, 0.0) == pytest.approx((second.heard_until_ms, second.truncation_error_ms), abs=NEAR)
     assert pytest.approx(50, abs=NEAR) == second.stop_ms
+
+
+def test_a_turn_knows_its_place_on_its_line() -> None:
+    """To the sample: speech ends 305 ms into the clip. A line whose server tells no name has none."""
+    turn = only(Script())
+    assert "" == turn.session
+    assert turn.stream_start_s is not None
+    assert turn.stream_end_s is not None
+    assert pytest.approx(0.305, abs=1e-9) == turn.stream_end_s - turn.stream_start_s

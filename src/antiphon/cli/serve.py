@@ -51,6 +51,12 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         metavar="FILE",
         help="append a line of JSON for each engine call: how long it waited, for whom, and why",
     )
+    parser.add_argument(
+        "--record",
+        type=Path,
+        metavar="DIR",
+        help="write what happens in each conversation and what is decided into a file in DIR; it holds what was said",
+    )
     parser.add_argument("--verbose", action="store_true", help="log each turn's beginning too")
     add_flags(parser)
     parser.set_defaults(run=run)
@@ -80,8 +86,12 @@ def settled(arguments: argparse.Namespace) -> Config:
     """The settings of file, environment and flags, as they are now."""
     config = resolve(arguments).config
     trace = str(arguments.trace_decisions or config.scheduling.trace)
+    folder = str(arguments.record or config.record.folder)
     return replace(
-        config, serve=with_flags(config.serve, arguments), scheduling=replace(config.scheduling, trace=trace)
+        config,
+        serve=with_flags(config.serve, arguments),
+        scheduling=replace(config.scheduling, trace=trace),
+        record=replace(config.record, folder=folder),
     )
 
 

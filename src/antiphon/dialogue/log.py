@@ -43,15 +43,18 @@ Commands: TypeAlias = tuple[Command, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
-    """How much of a conversation is kept.
+    """Where conversations are recorded, and how much of each is kept.
 
     Raises:
         CallerError: a value is out of its range.
     """
 
+    folder: Annotated[str, "`antiphon serve` writes each conversation's log into it; empty: nothing is recorded"] = ""
+    most_logs: Annotated[int, "that may lie in the folder; conversations beyond them are not recorded"] = 10_000
     most_mb: Annotated[int, "a conversation's log ends at this size, in MB; the conversation goes on"] = 64
 
     def __post_init__(self) -> None:
+        check_range("most_logs", self.most_logs, 1, 1_000_000)
         check_range("most_mb", self.most_mb, 1, 1024)
 
 

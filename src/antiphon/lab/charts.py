@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from antiphon.lab.frontier import Frontier
+    from antiphon.lab.frontier import Frontier, Point
     from antiphon.lab.result import Run, Turn
     from antiphon.lab.summary import Summary
 
@@ -196,6 +196,28 @@ def trade(spots: Sequence[Spot], hull: Frontier | None = None) -> Chart:
 
     note = "Better is down and to the left; a server can buy one with the other. Bars are 95 % intervals."
     return _chart("latency-against-cut-ins", "Latency against cut-ins", note, draw)
+
+
+def families(found: Mapping[str, tuple[Sequence[Point], Frontier]]) -> Chart:
+    """P95 against cut-ins of many settings: a colour for each policy, its frontier as a line."""
+
+    def draw(axes: Axes, _paint: Paint) -> None:
+        for colour, (name, (points, hull)) in zip(COLOURS, found.items(), strict=False):
+            shown = [point for point in points if not isinf(point.p95_ms)]
+            shares = [100 * point.cut_in_share for point in shown]
+            axes.scatter(shares, [point.p95_ms for point in shown], s=7, color=colour, alpha=0.35, linewidths=0)
+            shares = [100 * point.cut_in_share for point in hull.hull]
+            axes.plot(
+                shares, [point.p95_ms for point in hull.hull], color=colour, marker="o", markersize=3.5, label=name
+            )
+        axes.set_xlabel("cut-ins, % of turns")
+        axes.set_ylabel("P95 v2v, ms")
+        axes.set_xlim(left=-0.03 * axes.get_xlim()[1])
+        _from_zero(axes)
+        _legend(axes)
+
+    note = "Each dot is a setting; a line joins those of one policy that no other beats. Better is down and left."
+    return _chart("frontier", "Latency against cut-ins, by policy", note, draw)
 
 
 def callers(levels: Mapping[int, Summary]) -> Chart:

@@ -25,12 +25,12 @@ MOST_REPLIES = 50  # of one turn; what goes beyond is heard, but not counted
 MOST_ERRORS = 3
 MOST_ITEMS = 100
 MOST_ERROR_CHARS = 200
+COMMITTED = "input_audio_buffer.committed"
 TRANSCRIBED = "conversation.item.input_audio_transcription.completed"
-# The last of these counts: an utterance that was split is committed twice.
 _TURN_EVENTS = {
     "input_audio_buffer.speech_started",
     "input_audio_buffer.speech_stopped",
-    "input_audio_buffer.committed",
+    COMMITTED,
     TRANSCRIBED,
 }
 
@@ -66,14 +66,33 @@ class Exchange:
     said: Said
     over: tuple[Reply, ...] = ()  # replies that the caller talks over on purpose
     replies: dict[str, Reply] = field(default_factory=dict)
-    came_ns: dict[str, int] = field(default_factory=dict)  # turn events
+    items: dict[str, dict[str, int]] = field(default_factory=dict)  # that the turn became: (event, when) of each
     transcripts: dict[str, str] = field(default_factory=dict)  # by item
-    items: set[str] = field(default_factory=set)  # that the caller's turn became
     stages_ms: dict[str, float] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     stop: Stop | None = None
     talked_over_ns: int | None = None  # the caller spoke again, and a server that fell silent was right to
     lost: str = ""  # the line, and why
+
+    @property
+    def came_ns(self) -> dict[str, int]:
+        """When the turn's events came; an utterance that was split is committed twice, and its last item counts.
+
+        A cough behind it is no part of the turn: an item that was never committed, or one without words to which
+        nothing was replied.
+        """
+        came: dict[str, int] = {}
+        some_are_committed = any(COMMITTED in events for events in self.items.values())
+        for item, events in self.items.items():
+            if (COMMITTED in events or not some_are_committed) and not self._is_cough(item, events):
+                came |= events
+        return came
+
+    def _is_cough(self, item: str, events: dict[str, int]) -> bool:
+        if self.transcripts.get(item, "?").strip():
+            return False
+        since_ns = min(events.values())
+        return not any(reply.opened_ns >= since_ns for reply in self.replies.values())
 
     @property
     def broken_off(self) -> ItemSound | None:
@@ -91,9 +110,9 @@ class Exchange:
         """One event of the server's; whatever it holds, this does not raise."""
         kind = event["type"]
         if kind in _TURN_EVENTS:
-            self.came_ns[kind] = at_ns
-            if len(self.items) < MOST_ITEMS:
-                self.items.add(str(event.get("item_id")))
+            item = str(event.get("item_id"))
+            if item in self.items or len(self.items) < MOST_ITEMS:
+                self.items.setdefault(item, {})[kind] = at_ns
         if kind == TRANSCRIBED:
             if len(self.transcripts) < MOST_ITEMS:
                 self.transcripts[str(event.get("item_id"))] = str(event.get("transcript") or "")

@@ -9,11 +9,16 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from antiphon.lab.validity import MOST_BUSY_CORES, MOST_STEAL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 LIBRARIES = ("antiphon", "numpy", "websockets", "soxr", "onnxruntime", "ctranslate2", "xllamacpp", "hibari-tts")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
@@ -34,12 +39,12 @@ def fingerprint() -> dict[str, object]:
 
 
 class Load:
-    """What the machine did during a run; `pid` is a server that belongs to it."""
+    """What the machine did during a run; `pids` are servers that belong to it."""
 
-    def __init__(self, pid: int | None = None) -> None:
-        self._pid = pid
+    def __init__(self, *pids: int | None) -> None:
+        self._pids = tuple(pid for pid in pids if pid is not None)
         self._before = _ticks()
-        self._own_before = _own_ticks(pid)
+        self._own_before = _own_ticks(self._pids)
 
     def report(self) -> dict[str, float | bool | None]:
         """Since the start; call it before the server has ended."""
@@ -49,7 +54,7 @@ class Load:
         passed = [now - then for now, then in zip(after, self._before, strict=True)]
         total = max(1, sum(passed))
         busy = total - passed[_IDLE] - passed[_WAITING] - passed[_STEAL]
-        own = _own_ticks(self._pid) - self._own_before
+        own = _own_ticks(self._pids) - self._own_before
         cores = os.cpu_count() or 1
         steal, others = passed[_STEAL] / total, max(0.0, (busy - own) / total) * cores
         is_valid = steal <= MOST_STEAL and others <= MOST_BUSY_CORES
@@ -109,14 +114,14 @@ def _ticks() -> list[int] | None:
         return None
 
 
-def _own_ticks(pid: int | None) -> float:
-    """Of the lab, and of the server that it started."""
+def _own_ticks(pids: Iterable[int]) -> float:
+    """Of the lab, and of the servers that it started."""
     used = os.times()
     own = (used.user + used.system) * TICKS_PER_S
-    try:
-        return own + (_process_ticks(pid) if pid is not None else 0)
-    except (OSError, ValueError, IndexError):
-        return own
+    for pid in pids:
+        with suppress(OSError, ValueError, IndexError):
+            own += _process_ticks(pid)
+    return own
 
 
 def _process_ticks(pid: int) -> int:

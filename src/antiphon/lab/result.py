@@ -57,6 +57,9 @@ class Turn:
     events_ms: Mapping[str, float] = field(default_factory=dict)  # wire events, ms after the last speech sample
     stages_ms: Mapping[str, float] = field(default_factory=dict)  # the server's own stamps, if it offers them
     error: str = ""
+    session: str = ""  # the server's name for the line, as session.created told it
+    stream_start_s: float | None = None  # the clip's first sample's place in all that was sent on that line
+    stream_end_s: float | None = None  # its last speech sample's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

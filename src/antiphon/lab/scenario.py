@@ -144,7 +144,7 @@ class _Lane:
             if utterance.over_ms is not None and not over:
                 exchange.errors.append(NEVER_OVER)
             left.popleft()
-            untold.append(_Open(exchange, self._place(utterance, due_ns)))
+            untold.append(_Open(exchange, self._place(utterance, due_ns, caller)))
             due_ns = None
             if left and left[0].over_ms is not None:
                 continue
@@ -172,7 +172,7 @@ class _Lane:
         place = self._place(utterance, due_ns)
         await self._stage.on_turn(lost_turn(place, outcome, at_ns=self._stage.clock.now_ns(), error=error.message))
 
-    def _place(self, utterance: Utterance, due_ns: int | None) -> Place:
+    def _place(self, utterance: Utterance, due_ns: int | None, caller: Caller | None = None) -> Place:
         self._turns += 1
         return Place(
             clip=utterance.clip,
@@ -182,6 +182,8 @@ class _Lane:
             callers=self._callers,
             began_ns=self._stage.began_ns,
             due_ns=due_ns,
+            session=str(caller.opened.session.get("id") or "") if caller else "",
+            rate_hz=self._stage.speeches[utterance.clip.name].format.rate_hz,
         )
 
     def _ns(self, due_s: float | None) -> int | None:

@@ -33,6 +33,8 @@ class Place:
     callers: int
     began_ns: int  # the run
     due_ns: int | None = None
+    session: str = ""  # the server's name for the line
+    rate_hz: int = 0  # of what is sent on it; 0: not known
 
 
 def turn_of(exchange: Exchange, place: Place) -> Turn:
@@ -72,6 +74,9 @@ def turn_of(exchange: Exchange, place: Place) -> Turn:
         truncation_error_ms=kept_error_ms,
         events_ms=_events_ms(exchange, heard),
         stages_ms=dict(exchange.stages_ms),
+        session=place.session,
+        stream_start_s=said.pos_samples / place.rate_hz if place.rate_hz else None,
+        stream_end_s=said.end_samples / place.rate_hz if place.rate_hz else None,
         error="; ".join(text for text in (exchange.lost, *exchange.errors, *failures, problem) if text),
     )
 

@@ -243,8 +243,6 @@ class CpuScheduler:
         self.overhead.more(time.perf_counter_ns() - start_ns)
 
     def _note_waiting(self, now_ns: int) -> None:
-        if not self._waiting:
-            return
         running = [works[0].ticket for works in self._running.values()]
         for work in self._waiting.values():
             if not work.reason:

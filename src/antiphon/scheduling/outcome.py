@@ -35,6 +35,8 @@ class Ledger:
     jobs: int = 0  # stretches that began
     late: int = 0
     due: int = 0  # jobs that could have been late
+    gaps: int = 0
+    continued: int = 0  # pieces of sound that were to follow another
 
     def began(self, ticket: Ticket, now_ns: int) -> None:
         """A job begins."""
@@ -42,11 +44,15 @@ class Ledger:
             self.jobs += 1
             self.waits_ns.setdefault(ticket.claim.urgency, []).append(now_ns - ticket.since_ns)
 
-    def ended(self, ticket: Ticket, now_ns: int, *, made_way: bool = False) -> None:
-        """A job ends, or makes way."""
-        if not made_way and self._is_due(ticket):
-            self.due += 1
-            self.late += now_ns > ticket.deadline_ns
+    def ended(self, ticket: Ticket, now_ns: int, *, continues: bool = False) -> None:
+        """A job ends; `continues` if it voices what is to be heard after other sound."""
+        if not self._is_due(ticket):
+            return
+        is_late = now_ns > ticket.deadline_ns
+        self.due += 1
+        self.late += is_late
+        self.continued += continues
+        self.gaps += continues and is_late
 
     def dropped(self, ticket: Ticket, now_ns: int) -> None:
         """A job is given up: nobody was waiting, unless it was late."""
@@ -78,6 +84,7 @@ class Outcome:
     ready_p50_ms: float | None
     ready_p95_ms: float | None
     late: float  # part of the jobs that had a deadline to keep
+    gaps: float  # part of the pieces of sound that came when the sound before them had run out
     busy: float  # part of the cores' time
     waits_p95_ms: dict[str, float]  # by urgency
     jobs: int
@@ -95,6 +102,7 @@ def outcome_of(ledger: Ledger, *, order: str, callers: int, cores: float) -> Out
         ready_p50_ms=_percentile_ms(replies, 0.5),
         ready_p95_ms=_percentile_ms(replies, 0.95),
         late=ledger.late / max(1, ledger.due),
+        gaps=ledger.gaps / max(1, ledger.continued),
         busy=ledger.busy_core_ns / (measured_ns * cores),
         waits_p95_ms={
             urgency.name.lower(): _percentile_ms(sorted(waits), 0.95) or 0.0

@@ -5,9 +5,10 @@ laxity, which is deadline - now - estimate; then who came first. Two things move
 longer than `ample_ms` counts as working ahead at most, and every `patience_ms` of waiting is one step up, so that
 nobody waits for ever.
 Start: the best in rank whose lane is free and whose cores are. No core lies idle for the sake of a better one that
-cannot begin. Cores on which only lesser jobs run, on lanes that the system treats as lesser (nice), count as free:
-the system takes them away in that moment. Jobs that can yield are asked to, at their next token, by a better one that
-cannot begin otherwise.
+cannot begin, unless that one is late or has waited for `patience_ms`: then nobody of its class or below begins before
+it. Cores on which only lesser jobs run, on lanes that the system treats as lesser (nice), count as free: the system
+takes them away in that moment. Jobs that can yield are asked to, at their next token, by a better one that cannot
+begin otherwise.
 Units: ns. Threads: pure; the same input gives the same decision.
 What it does not know: threads, models, what an engine does.
 """
@@ -97,18 +98,27 @@ class Policy:
         """What begins now, if anything does; ask again until nothing does."""
         passed: list[tuple[Ticket, str]] = []
         in_order = sorted(waiting, key=lambda ticket: self.rank(ticket, now_ns))
+        kept: int | None = None  # the class for which the cores are kept free
         for ticket in in_order:
+            if kept is not None and self.urgency(ticket, now_ns) >= kept:
+                return None
             obstacle = self.obstacle(ticket, running, now_ns)
             if not obstacle:
-                return Choice(ticket=ticket, company=self._company(ticket, in_order, now_ns), passed=tuple(passed))
+                together = self._company(ticket, in_order, running, now_ns)
+                return Choice(ticket=ticket, company=together, passed=tuple(passed))
             passed.append((ticket, obstacle))
+            if kept is None and self._keeps_cores(ticket, running, now_ns):
+                kept = self.urgency(ticket, now_ns)
         return None
 
     def make_way(self, now_ns: int, waiting: Sequence[Ticket], running: Sequence[Ticket]) -> tuple[Ticket, ...]:
         """Who is to yield at the next border: lesser jobs that can, in the way of a better one."""
         if not self.rules.yielding:
             return ()
-        asked = [one for one in running if one.can_yield and self._is_in_the_way(one, waiting, running, now_ns)]
+        asked: list[Ticket] = []
+        for ticket in waiting:
+            if self.obstacle(ticket, running, now_ns):
+                asked += [one for one in self._in_the_way(ticket, running, now_ns) if one not in asked]
         # Words that are read beside a reply that is written slow down each of its tokens.
         asked += [
             one for one in running if one.can_yield and one not in asked and self._slows_a_better(one, running, now_ns)
@@ -177,17 +187,26 @@ class Policy:
         urgency, others = self.urgency(one, now_ns), self.urgency(other, now_ns)
         return urgency < others
 
-    def _is_in_the_way(self, runner: Ticket, waiting: Sequence[Ticket], running: Sequence[Ticket], now_ns: int) -> bool:
-        without = [other for other in running if other is not runner]
-        return any(
-            self._goes_before(ticket, runner, now_ns)
-            and self.obstacle(ticket, running, now_ns)
-            and not self.obstacle(ticket, without, now_ns)
-            for ticket in waiting
-        )
+    def _keeps_cores(self, ticket: Ticket, running: Sequence[Ticket], now_ns: int) -> bool:
+        """Whether cores are to be left idle until it can begin: it is late, or has waited too long for them."""
+        if sum(other.lane == ticket.lane for other in running) >= self.lanes[ticket.lane].width:
+            return False  # it waits for its engine, not for cores
+        has_waited = now_ns - ticket.since_ns >= self.rules.patience_ms * MILLISECOND_NS
+        is_late = ticket.claim.urgency <= Urgency.DRAFT and self._laxity_ns(ticket, now_ns) < 0
+        return has_waited or is_late
+
+    def _in_the_way(self, ticket: Ticket, running: Sequence[Ticket], now_ns: int) -> Sequence[Ticket]:
+        """Who has to yield for it to begin: one, if that is enough, or all that can and should; none, if in vain."""
+        lesser = [one for one in running if one.can_yield and self._goes_before(ticket, one, now_ns)]
+        for some in (*([one] for one in lesser), lesser):
+            if not self.obstacle(ticket, [other for other in running if other not in some], now_ns):
+                return some
+        return ()
 
     def _goes_before(self, ticket: Ticket, runner: Ticket, now_ns: int) -> bool:
         """Whether a runner should yield to who waits: a better class, or clearly less time to wait in the same."""
+        if self.rules.order is Order.FIFO:
+            return False
         urgency, others = self.urgency(ticket, now_ns), self.urgency(runner, now_ns)
         margin_ns = self.rules.margin_ms * MILLISECOND_NS
         sooner = self._laxity_ns(ticket, now_ns) + margin_ns < self._laxity_ns(runner, now_ns)
@@ -198,13 +217,18 @@ class Policy:
             return False
         return any(other.lane == runner.lane and self._is_better(other, runner, now_ns) for other in running)
 
-    def _company(self, ticket: Ticket, in_order: Sequence[Ticket], now_ns: int) -> tuple[Ticket, ...]:
+    def _company(
+        self, ticket: Ticket, in_order: Sequence[Ticket], running: Sequence[Ticket], now_ns: int
+    ) -> tuple[Ticket, ...]:
         if ticket.most <= 1 or not self.rules.batching:
             return ()
         others = [
             other
             for other in in_order
-            if other is not ticket and other.lane == ticket.lane and other.kind == ticket.kind
+            if other is not ticket
+            and other.lane == ticket.lane
+            and other.kind == ticket.kind
+            and self.obstacle(other, [*running, ticket], now_ns)  # else it begins at once, on another worker
         ]
         companions = [Companion(item=other, laxity_ns=self._laxity_ns(other, now_ns)) for other in others]
         first = Companion(item=ticket, laxity_ns=self._laxity_ns(ticket, now_ns))

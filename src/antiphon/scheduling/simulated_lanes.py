@@ -169,7 +169,9 @@ class Lanes:
                 self._ledger.dropped(piece.ticket, self.now_ns)
                 continue
             piece.left -= done if made_way else piece.left
-            self._ledger.ended(piece.ticket, self.now_ns, made_way=made_way)
+            if not made_way:
+                continues = piece.slice.is_after_sound and piece.slice.stage is Stage.SPEAK
+                self._ledger.ended(piece.ticket, self.now_ns, continues=continues)
             self._ended(piece, made_way=made_way)
 
 

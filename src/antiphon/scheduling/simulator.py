@@ -16,6 +16,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from antiphon.core.clock import SECOND_NS
+from antiphon.core.stamps import Stage
 from antiphon.scheduling.job import Claim, Job, Urgency
 from antiphon.scheduling.outcome import Ledger
 from antiphon.scheduling.policy import Ticket
@@ -128,8 +129,8 @@ class _Simulation:
             self._callers.append(_Caller(draws=draws, phase=draws.random(), offset=offset))
 
     def run(self) -> Ledger:
-        for caller in range(len(self._callers)):
-            self._plan_turn(caller, 0)
+        for number in range(len(self._callers)):
+            self._plan_turn(number, 0)
         began_ns, ended_ns = self._measured
         self._until(began_ns)
         before_ns = self._lanes.cpu.busy_ns
@@ -218,13 +219,8 @@ class _Simulation:
         if each.claim not in held.claims and not self._begin_claim(held, each):
             return
         claim = held.claims[each.claim]
-        if each.urgency < claim.urgency:
-            claim.urgency = each.urgency
-            self._lanes.changed([piece for piece in held.pieces.values() if piece.ticket.claim is claim])
-        due_ns = None if each.due_ns is None else held.start_ns + each.due_ns
-        if due_ns is not None and each.is_after_sound:
-            due_ns += held.shift_ns.get(each.claim, 0)
-        job = Job(stage=each.stage, estimate_ns=each.estimate_ns, size=each.size, deadline_ns=due_ns)
+        self._change(held, claim, each)
+        job = Job(stage=each.stage, estimate_ns=each.estimate_ns, size=each.size)
         piece = Piece(
             held=held,
             place=place,
@@ -235,6 +231,19 @@ class _Simulation:
         )
         held.pieces[place] = piece
         self._lanes.enter(piece)
+
+    def _change(self, held: _Held, claim: Claim, each: Slice) -> None:
+        """A claim becomes as urgent as its latest job was; its deadline moves on as sound is made."""
+        urgency, deadline_ns = min(claim.urgency, each.urgency), claim.deadline_ns
+        # A reply is written from before its first sound until behind it; what was recorded is its last deadline.
+        if each.due_ns is not None and each.stage is not Stage.THINK:
+            deadline_ns = held.start_ns + each.due_ns
+            if each.is_after_sound:
+                deadline_ns += held.shift_ns.get(each.claim, 0)
+        if (urgency, deadline_ns) == (claim.urgency, claim.deadline_ns):
+            return
+        claim.urgency, claim.deadline_ns = urgency, deadline_ns
+        self._lanes.changed([piece for piece in held.pieces.values() if piece.ticket.claim is claim])
 
     def _left_then(self, held: _Held, mate: int, each: Slice) -> float:
         """How much of a job is left when another is asked for."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import insort
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from antiphon.core.clock import MILLISECOND_NS
 from antiphon.scheduling.job import Urgency
@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 
     from antiphon.scheduling.policy import Policy, Ticket
 
-_Entry = tuple[int, int, int]  # by rank; the last is the ticket's number
+_Entry: TypeAlias = tuple[int, int]  # by rank or laxity; and the ticket's number
 
 
 @dataclass(slots=True)
 class _Bucket:
     lane: str
+    urgency: int
     by_rank: list[_Entry] = field(default_factory=list)
     by_laxity: list[_Entry] = field(default_factory=list)
 
@@ -64,13 +65,13 @@ class WaitingRoom:
         key = (ticket.lane, ticket.kind, SIDES[ticket.job.stage], urgency)
         bucket = self._buckets.get(key)
         if bucket is None:
-            bucket = self._buckets[key] = _Bucket(ticket.lane)
+            bucket = self._buckets[key] = _Bucket(ticket.lane, urgency)
         latest_ns = ticket.deadline_ns - ticket.estimate_ns
         place = _Place(
             ticket=ticket,
             bucket=bucket,
             rank=self._rank(ticket, latest_ns),
-            laxity=(latest_ns, 0, ticket.number),
+            laxity=(latest_ns, ticket.number),
             changes_ns=self._changes_ns(ticket, now_ns, latest_ns),
         )
         insort(bucket.by_rank, place.rank)
@@ -104,31 +105,31 @@ class WaitingRoom:
             self._places[number].ticket
             for bucket in self._buckets.values()
             if bucket.by_rank and bucket.lane not in full
-            for _, _, number in bucket.by_rank[: self._places[bucket.by_rank[0][2]].ticket.most]
+            for _, number in bucket.by_rank[: self._places[bucket.by_rank[0][1]].ticket.most]
         ]
 
     def tightest(self) -> list[Ticket]:
         """Whom `Policy.make_way` may make way for."""
-        return [self._places[bucket.by_laxity[0][2]].ticket for bucket in self._buckets.values() if bucket.by_laxity]
+        return [self._places[bucket.by_laxity[0][1]].ticket for bucket in self._buckets.values() if bucket.by_laxity]
 
     def groups(self) -> Iterator[tuple[str, list[Ticket]]]:
-        """All of them, with the lane of each group of which the members are alike to `Policy.obstacle`."""
-        alike: dict[tuple[str, Hashable], list[Ticket]] = {}
-        for (lane, _, _, urgency), bucket in self._buckets.items():  # type: ignore[misc]
-            if bucket.by_rank:
-                tickets = alike.setdefault((lane, urgency), [])
-                tickets += [self._places[number].ticket for _, _, number in bucket.by_rank]
-        return ((lane, tickets) for (lane, _), tickets in alike.items())
+        """All of them in groups that are alike to `Policy.obstacle`, each with its lane, who can wait least first."""
+        alike: dict[tuple[str, int], list[_Entry]] = {}
+        for bucket in self._buckets.values():
+            if bucket.by_laxity:
+                alike.setdefault((bucket.lane, bucket.urgency), []).extend(bucket.by_laxity)
+        for (lane, _), entries in alike.items():
+            yield lane, [self._places[number].ticket for _, number in sorted(entries)]
 
     def _rank(self, ticket: Ticket, latest_ns: int) -> _Entry:
         match self._policy.rules.order:
             case Order.FIFO:
-                return (0, 0, ticket.number)
+                return (0, ticket.number)
             case Order.STATIC:
-                return (int(ticket.claim.urgency), 0, ticket.number)
+                return (int(ticket.claim.urgency), ticket.number)
             case Order.EDF:
-                return (ticket.deadline_ns, 0, ticket.number)
-        return (latest_ns, 0, ticket.number)
+                return (ticket.deadline_ns, ticket.number)
+        return (latest_ns, ticket.number)
 
     def _changes_ns(self, ticket: Ticket, now_ns: int, latest_ns: int) -> int | None:
         """When its urgency will change next."""

@@ -15,19 +15,21 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from antiphon.core.clock import SECOND_NS
 from antiphon.core.errors import CallerError
 from antiphon.core.stamps import Stage
 from antiphon.scheduling.batching import ONE_MORE
-from antiphon.scheduling.decisions import Decision, read_decisions
+from antiphon.scheduling.decisions import read_decisions
 from antiphon.scheduling.job import Urgency
 from antiphon.scheduling.policy import WANTED_WITHIN_NS
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from antiphon.scheduling.decisions import Decision
 
 BUILT_IN = "assets/turns.jsonl"
 MOST_ROWS = 200_000  # of a recording: some hours of one caller

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from antiphon.serve import ending as endings
 from antiphon.serve.encoding import error_event
 from antiphon.serve.observer import Observer
 from antiphon.serve.outbox import Bounds, Outbox
+from antiphon.serve.records import NOT_RECORDED
 from antiphon.serve.websocket import ABORT, PARTING_S
 
 if TYPE_CHECKING:
@@ -30,11 +32,14 @@ if TYPE_CHECKING:
     from starlette.websockets import WebSocket
 
     from antiphon.core.clock import Clock
+    from antiphon.dialogue.commands import Command
+    from antiphon.dialogue.stimuli import Stimulus
     from antiphon.runtime import Runtime
     from antiphon.serve.ending import Ending
     from antiphon.serve.line import Line, PickUp, Terms
     from antiphon.serve.log_lines import SessionLog
     from antiphon.serve.metrics import Metrics
+    from antiphon.serve.records import Record, Records
     from antiphon.serve_settings import ServeSettings
     from antiphon.session import Session
 
@@ -48,6 +53,7 @@ class Premises:
     pick_up: PickUp
     metrics: Metrics
     clock: Clock
+    records: Records
 
 
 class Connection:
@@ -60,6 +66,7 @@ class Connection:
         self._log = log
         self._observer = Observer(premises.metrics, log)
         self._session: Session | None = None  # while it is open
+        self._record: Record = NOT_RECORDED
         self._ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self._is_draining = False
         self._heard_ns = premises.clock.now_ns()
@@ -106,7 +113,7 @@ class Connection:
         """Hold the conversation; its place is free again on return."""
         here = self._premises
         try:
-            opened = here.runtime.open(self._terms.settings, clock=here.clock, watch=self._observer.commands)
+            opened = here.runtime.open(self._terms.settings, clock=here.clock, watch=self._watch)
         except BusyError as error:
             self._log.warning("session.busy", why=error.message)
             return endings.BUSY
@@ -114,18 +121,24 @@ class Connection:
             if error.retryable:
                 return endings.FULL
             raise
-        async with opened as session:
-            self._session = session
-            self._log.info("session.opened", model=self._terms.model)
-            try:
-                line = here.pick_up(session, self._terms, self._outbox.put)
-                line.begin()
-                if begin_with:
-                    for _ in line.take_gently(json.dumps({"type": "session.update", "session": begin_with})):
-                        await asyncio.sleep(0)
-                return await self._until_ended(session, line)
-            finally:
-                self._session = None
+        self._record = here.records.begin(self._terms.id, opened.dialogue)
+        with closing(self._record):
+            async with opened as session:
+                self._session = session
+                self._log.info("session.opened", model=self._terms.model)
+                try:
+                    line = here.pick_up(session, self._terms, self._outbox.put)
+                    line.begin()
+                    if begin_with:
+                        for _ in line.take_gently(json.dumps({"type": "session.update", "session": begin_with})):
+                            await asyncio.sleep(0)
+                    return await self._until_ended(session, line)
+                finally:
+                    self._session = None
+
+    def _watch(self, stimulus: Stimulus, commands: tuple[Command, ...]) -> None:
+        self._observer.commands(stimulus, commands)
+        self._record.watch(stimulus, commands)
 
     async def _until_ended(self, session: Session, line: Line) -> Ending:
         async with asyncio.TaskGroup() as tasks:

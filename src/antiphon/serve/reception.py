@@ -26,6 +26,7 @@ from antiphon.serve.encoding import encode, error_event
 from antiphon.serve.keys import SUBPROTOCOL, Keys, Origins, presented
 from antiphon.serve.line import Terms
 from antiphon.serve.log_lines import SessionLog
+from antiphon.serve.records import Records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -67,6 +68,7 @@ class Reception:
         self._origins = Origins(config.serve.origins, keys_are_needed=self.keys.are_needed)
         self._pick_up = pick_up
         self._clock = clock
+        self._records = Records(config.record)
         self._premises: Premises | None = None  # once the models are loaded
         self._is_draining = False
         self._connections: set[Connection] = set()
@@ -96,6 +98,7 @@ class Reception:
             pick_up=self._pick_up,
             metrics=self.metrics,
             clock=self._clock,
+            records=self._records,
         )
 
     def knows(self, headers: Mapping[str, str]) -> bool:

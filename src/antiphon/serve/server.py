@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import logging
 import os
 import signal
@@ -116,15 +117,16 @@ async def serve(house: House, *, on_ready: Callable[[Server, str], None]) -> tup
     `on_ready` gets the server and its address when callers are let in.
 
     Raises:
-        CallerError: the address may not be listened on, or is taken; the certificate is of no use.
+        CallerError: the address may not be listened on, or is taken; the certificate, or the folder to record into, is
+            of no use.
         and whatever `house.load` raises.
     """
     settings = house.config.serve
     refuse_open_door(settings)
     tls = _tls(settings)
-    sockets = listen(settings.host, settings.port)
     clock = MonotonicClock()
     reception = Reception(house.offer, house.config, pick_up=house.pick_up, metrics=house.metrics, clock=clock)
+    sockets = listen(settings.host, settings.port)
     failures: list[Exception] = []
 
     async def load(server: Server) -> Runtime | None:
@@ -137,6 +139,9 @@ async def serve(house: House, *, on_ready: Callable[[Server, str], None]) -> tup
         if runtime.scheduler is not None:
             JobMetrics(house.metrics).follow(runtime.scheduler)
             _reread_on_hangup(house, runtime.scheduler)
+        gc.collect()
+        gc.freeze()  # what is loaded lives as long as we do: looking through it held the loop for 60 ms and more
+        gc.collect()  # so that the next full one is due by what sessions leave alone
         reception.open_doors(runtime)
         if not server.should_exit:
             on_ready(server, address(sockets, has_tls=tls is not None))
