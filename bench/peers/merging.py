@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from antiphon.lab.compare import compare
+from antiphon.lab.compare import ALL, compare
+from antiphon.lab.result import Outcome
 from antiphon.lab.statistics import shown_ms
 from antiphon.lab.summary import by_kind, summarise
 from antiphon.lab.validity import is_void, reasons
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from antiphon.lab.result import Run, Turn
     from antiphon.lab.summary import Summary
 
+SHORTEST_REPLY_MS = 500  # of sound: a sentence is longer
 HEADINGS = (
     "server",
     "turns",
@@ -30,8 +32,9 @@ HEADINGS = (
     "cut-ins",
     "no reply",
     "splits",
+    "broken off",
     "slots",
-    "P95 against ours",
+    "P95 against the first",
 )
 
 
@@ -54,19 +57,23 @@ def merged(runs: Sequence[Run], *, name: str, settings: Mapping[str, Any], notes
 
 
 def merged_load(loads: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The mean of each share over all blocks' time; each of them holds `ticks`, how long it was."""
+    """The mean of each share over all blocks' time, each of them holding `ticks`, how long it was.
+
+    One block that is void makes the whole void: a mean over the others would hide it, and its turns are in the figures.
+    """
     total = sum(load["ticks"] for load in loads) or 1
     load = {
         key: round(sum(each[key] * each["ticks"] for each in loads) / total, 4) for key in ("steal", "busy_by_others")
     }
-    return {**load, "is_valid": not reasons(load)}
+    return {**load, "void_blocks": sum(map(bool, map(reasons, loads))), "is_valid": not any(map(reasons, loads))}
 
 
 def table(runs: Sequence[Run]) -> str:
-    """Everybody's figures in Markdown, a line for each kind; `ours` is the first run."""
+    """Everybody's figures in Markdown, a line for each kind; the last column sets its P95 against the first run's."""
     lines = ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
     for run in runs:
-        kinds = by_kind(run)
+        said = {turn.kind for turn in run.turns}
+        kinds = [summary for summary in by_kind(run) if summary.label in said]
         summaries = [*kinds, *([summarise(run.turns)] if len(kinds) > 1 else [])]
         lines += ["| " + " | ".join(_cells(run, summary, runs[0])) + " |" for summary in summaries]
     void = [run.name for run in runs if is_void(run)]
@@ -76,7 +83,16 @@ def table(runs: Sequence[Run]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _cells(run: Run, summary: Summary, ours: Run) -> list[str]:
+def broken_off(turns: Sequence[Turn], label: str) -> int:
+    """Answers that fell silent as soon as they had begun; their latency is that of an answer nobody got."""
+    return sum(
+        turn.outcome is Outcome.ANSWERED and (turn.reply_ms or 0) < SHORTEST_REPLY_MS
+        for turn in turns
+        if label in (turn.kind, ALL)
+    )
+
+
+def _cells(run: Run, summary: Summary, first: Run) -> list[str]:
     figures = [shown_ms(summary.percentiles_ms[percent]) for percent in (50, 95, 100)]
     slots = "" if summary.slot_share is None else f"{summary.slot_share:.2f}"
     return [
@@ -87,14 +103,15 @@ def _cells(run: Run, summary: Summary, ours: Run) -> list[str]:
         f"{summary.cut_ins} of {summary.turns}",
         str(summary.lost),
         str(summary.splits),
+        str(broken_off(run.turns, summary.label)),
         slots,
-        "" if run is ours else against(run, ours, summary.label),
+        "" if run is first else against(run, first, summary.label),
     ]
 
 
-def against(run: Run, ours: Run, label: str) -> str:
-    """How many times our P95 theirs is, as the lab compares: with its interval, or why there is none."""
-    report = compare(run, ours)
+def against(run: Run, first: Run, label: str) -> str:
+    """How many times the first one's P95 this one's is, as the lab compares, with its interval; empty if unknown."""
+    report = compare(run, first)
     found = [each for each in report.comparisons if each.label == label]
     chosen = found[0] if found else report.comparisons[0]
     ratio = chosen.ratios[95]

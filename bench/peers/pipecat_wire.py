@@ -55,7 +55,8 @@ class Conversation:
         self._send = send
         self._numbers = count()
         self._response = ""
-        self._item = f"item_{next(self._numbers)}"
+        self._item = ""  # the turn of the caller's that goes on
+        self._heard: list[str] = []  # in it
 
     async def tell(self, kind: str, **fields: Any) -> None:
         """Send one event."""
@@ -63,18 +64,25 @@ class Conversation:
 
     async def user_began(self) -> None:
         """A turn of the caller's begins."""
-        self._item = f"item_{next(self._numbers)}"
-        await self.tell("input_audio_buffer.speech_started", item_id=self._item, audio_start_ms=0)
+        await self.tell("input_audio_buffer.speech_started", item_id=self._turn(), audio_start_ms=0)
 
     async def user_ended(self) -> None:
         """Pipecat has decided that the turn is over."""
-        await self.tell("input_audio_buffer.speech_stopped", item_id=self._item, audio_end_ms=0)
-        await self.tell("input_audio_buffer.committed", item_id=self._item)
+        item, self._item = self._turn(), ""
+        self._heard.clear()
+        await self.tell("input_audio_buffer.speech_stopped", item_id=item, audio_end_ms=0)
+        await self.tell("input_audio_buffer.committed", item_id=item)
 
     async def heard(self, text: str) -> None:
-        """A transcript; one turn has several of them if it was said with pauses."""
+        """A transcript; a turn with pauses has several, and one that comes after its end begins another turn."""
+        item = self._turn()
+        self._heard.append(text.strip())
         kind = "conversation.item.input_audio_transcription.completed"
-        await self.tell(kind, item_id=f"{self._item}_{next(self._numbers)}", content_index=0, transcript=text)
+        await self.tell(kind, item_id=item, content_index=0, transcript=" ".join(self._heard))
+
+    def _turn(self) -> str:
+        self._item = self._item or f"item_{next(self._numbers)}"
+        return self._item
 
     async def said(self, text: str) -> None:
         """What the voice was given to say, in the reply that goes on."""

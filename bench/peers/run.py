@@ -247,5 +247,7 @@ if __name__ == "__main__":
         if unknown := sorted(set(told.servers) - set(SERVERS)):
             raise CallerError(f"there is no server {unknown[0]!r}", hint=f"there are {', '.join(SERVERS)}")
         asyncio.run(main(told))
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
     except AntiphonError as error:
         raise SystemExit(f"error: {error.message}\nhint: {error.hint}") from error

@@ -37,7 +37,14 @@ QUIET = {"steal": 0.0, "busy_by_others": 0.0, "ticks": 100}
 
 def block(*v2v_ms: float, load: dict[str, float] = QUIET, name: str = "a") -> Run:
     turns = tuple(
-        Turn(clip=f"{place}.flac", kind="clean", outcome=Outcome.ANSWERED, started_s=float(place), v2v_ms=ms)
+        Turn(
+            clip=f"{place}.flac",
+            kind="clean",
+            outcome=Outcome.ANSWERED,
+            started_s=float(place),
+            v2v_ms=ms,
+            reply_ms=place * 600.0,
+        )
         for place, ms in enumerate(v2v_ms)
     )
     return Run(name=name, scenario="single", settings={}, load=load, ruler={"p99_ms": 1.0}, turns=turns, notes=("n",))
@@ -53,12 +60,13 @@ def test_blocks_become_one_run() -> None:
     assert (run.ruler, run.notes, run.name, run.settings) == ({"p99_ms": 4.0}, ("n", "m"), "b", {"x": 1})
 
 
-def test_load_counts_by_its_time() -> None:
-    """A short noisy block does not make a long quiet run void, and a long one does."""
+def test_one_void_block_makes_the_whole_void() -> None:
+    """Shares are means by time, but a long quiet run does not hide a short noisy block."""
     noisy = {"steal": 0.0, "busy_by_others": 1.0, "ticks": 100}
+    load = merged_load([{**QUIET, "ticks": 9900}, noisy])
 
-    assert merged_load([{**QUIET, "ticks": 9900}, noisy]) == {"steal": 0.0, "busy_by_others": 0.01, "is_valid": True}
-    assert merged_load([QUIET, noisy])["is_valid"] is False
+    assert load == {"steal": 0.0, "busy_by_others": 0.01, "void_blocks": 1, "is_valid": False}
+    assert merged_load([QUIET, QUIET])["is_valid"] is True
 
 
 def test_the_table_says_what_is_void_and_how_much_slower_a_peer_is() -> None:
@@ -68,8 +76,8 @@ def test_the_table_says_what_is_void_and_how_much_slower_a_peer_is() -> None:
     text = table([ours, theirs])
 
     assert "Void by the load of the machine: theirs." in text
-    assert "| theirs | 12 | clean | 210 ms | 222 ms | 222 ms | 0 of 12 | 0 | 0 |  | 2.00 (" in text
-    assert "| ours | 12 | clean | 105 ms | 111 ms | 111 ms | 0 of 12 | 0 | 0 |  |  |" in text
+    assert "| theirs | 12 | clean | 210 ms | 222 ms | 222 ms | 0 of 12 | 0 | 0 | 1 |  | 2.00 (" in text
+    assert "| ours | 12 | clean | 105 ms | 111 ms | 111 ms | 0 of 12 | 0 | 0 | 1 |  |  |" in text
 
 
 def test_each_block_has_its_share_of_each_kind(tmp_path: Path) -> None:

@@ -189,6 +189,8 @@ class Policy:
 
     def _keeps_cores(self, ticket: Ticket, running: Sequence[Ticket], now_ns: int) -> bool:
         """Whether cores are to be left idle until it can begin: it is late, or has waited too long for them."""
+        if self.rules.order is not Order.LAXITY:  # the others are as the books have them
+            return False
         if sum(other.lane == ticket.lane for other in running) >= self.lanes[ticket.lane].width:
             return False  # it waits for its engine, not for cores
         has_waited = now_ns - ticket.since_ns >= self.rules.patience_ms * MILLISECOND_NS
