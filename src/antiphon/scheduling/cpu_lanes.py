@@ -145,9 +145,7 @@ class CpuScheduler:
     def pressure(self, callers: int) -> Pressure:
         """How busy the cores were in the last seconds, and how long replies waited for them."""
         now_ns = self._clock.now_ns()
-        since_ns = now_ns - _BUSY_WINDOW_NS
-        while self._busy and self._busy[0][0] < since_ns:
-            self._busy.popleft()
+        since_ns = self._forget_before_window(now_ns)
         busy = sum(core_ns for _, core_ns in self._busy) / (_BUSY_WINDOW_NS * self._policy.cores)
         waits = sorted(wait for at_ns, wait in self._waits if at_ns >= since_ns)
         wait_ns = waits[min(len(waits) - 1, int(0.95 * len(waits)))] if waits else 0
@@ -216,6 +214,13 @@ class CpuScheduler:
         self._pools[lane].shutdown(wait=True, cancel_futures=True)
 
     # Inside.
+
+    def _forget_before_window(self, now_ns: int) -> int:
+        """Keep the load of the last seconds alone; the moment from which it is kept."""
+        since_ns = now_ns - _BUSY_WINDOW_NS
+        while self._busy and self._busy[0][0] < since_ns:
+            self._busy.popleft()
+        return since_ns
 
     def _pump_soon(self) -> None:
         """Decide once all that is ready now has asked: those whose call has just ended, and want the next one."""
@@ -295,6 +300,7 @@ class CpuScheduler:
         core_ns = took_ns * self._lanes[first.lane].cores
         self._policy.usage.add(SIDES[first.job.stage], core_ns, ended_ns, self._policy.rules)
         self._busy.append((ended_ns, core_ns))
+        self._forget_before_window(ended_ns)
         if error is None and not first.can_yield and len(works) == 1:
             self.estimates.learn(first.lane, first.job, first.estimate_ns, took_ns)
         if first.job.stage is Stage.THINK and works[0].border.passed > 1:
