@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import TYPE_CHECKING
 
 import pytest
@@ -66,3 +67,23 @@ def test_a_voice_that_came_to_nothing_is_no_utterance() -> None:
 
 def test_a_server_without_transcripts_is_believed() -> None:
     assert 220 == after(*utterance("one", 100, None), *utterance("two", 200, None)).came_ns[COMMITTED]
+
+
+def test_a_reply_that_the_server_takes_back_is_no_answer() -> None:
+    """It answered half of the turn; what comes in its place is the answer. One that the caller talks over stays one."""
+    sound = b64encode(b"\x00\x40" * 4800).decode()
+
+    def reply(name: str, from_ns: int, status: str) -> list[tuple[int, Json]]:
+        delta: Json = {"type": "response.output_audio.delta", "response_id": name, "item_id": name, "delta": sound}
+        done: Json = {"type": "response.done", "response": {"id": name, "status": status}}
+        return [(from_ns, delta), (from_ns + 200_000_000, done)]
+
+    taken_back, kept = reply("half", 100, "cancelled"), reply("whole", 500_000_000, "completed")
+    whole = after(*taken_back, *kept)
+    assert whole.answer is whole.replies["whole"]
+    assert after(*taken_back).answer is None
+
+    talked_over = after(*taken_back[:1])
+    talked_over.talked_over_ns = 150_000_000
+    talked_over.take(taken_back[1][1], taken_back[1][0], Loudspeaker(), format_named("audio/pcm"))
+    assert talked_over.answer is talked_over.replies["half"]

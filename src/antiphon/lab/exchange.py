@@ -152,8 +152,15 @@ class Exchange:
 
     @property
     def answer(self) -> Reply | None:
-        """The first reply that is heard after the true end; of a cut-in too, the one that comes later."""
-        return next((reply for reply in self.audible if (reply.first_ns or 0) >= self.said.spoken_ns), None)
+        """The first reply that is heard after the true end and stands; of a cut-in too, the one that comes later."""
+        heard = (reply for reply in self.audible if (reply.first_ns or 0) >= self.said.spoken_ns)
+        return next((reply for reply in heard if not self._is_taken_back(reply)), None)
+
+    def _is_taken_back(self, reply: Reply) -> bool:
+        """Whether the server cancelled a reply that nobody talked over: it had answered half of the turn, say."""
+        if reply.status != "cancelled":
+            return False
+        return self.talked_over_ns is None or (reply.ended_ns or 0) < self.talked_over_ns
 
 
 def shown_error(error: object) -> str:

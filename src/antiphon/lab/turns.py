@@ -1,8 +1,8 @@
 """An exchange that is over -> the turn as the result holds it.
 
 Voice-to-voice runs from the moment the last speech sample had been captured to the moment the first audible sample of
-the reply is heard. A turn that began late has its lateness added: it counts from when it was due. Audible sound before
-the true end is a cut-in, and such a turn has no latency.
+the reply is heard; a reply that the server itself takes back is none. A turn that began late has its lateness added: it
+counts from when it was due. Audible sound before the true end is a cut-in, and such a turn has no latency.
 Units: ns in, ms and seconds out. Pure.
 """
 
@@ -107,10 +107,11 @@ def _outcome(exchange: Exchange) -> tuple[Outcome, int | None, int | None]:
         return Outcome.CUT_IN, None, spoken_ns - first_ns
     if exchange.lost:
         return Outcome.FAILED, None, None
-    if first_ns is None:
+    answer_ns = exchange.answer.first_ns if exchange.answer else None
+    if answer_ns is None:
         has_failed = exchange.errors or any(reply.status == "failed" for reply in exchange.replies.values())
         return (Outcome.FAILED if has_failed else Outcome.SILENT), None, None
-    return Outcome.ANSWERED, first_ns - spoken_ns, None
+    return Outcome.ANSWERED, answer_ns - spoken_ns, None
 
 
 def _barge_in(exchange: Exchange) -> tuple[float | None, float | None, float | None, str]:
