@@ -6,6 +6,8 @@ import typing
 
 from openai.types.realtime import realtime_client_event, realtime_server_event
 
+from antiphon.serve.realtime.timeline import EVENT, STAMPS
+
 if typing.TYPE_CHECKING:
     from pydantic import BaseModel
 
@@ -20,7 +22,12 @@ CLIENT_EVENTS = _by_type(realtime_client_event.RealtimeClientEvent)
 
 
 def check(event: dict[str, object]) -> None:
-    """Raises ValidationError unless the event is one that a strict client takes; the rate beyond 24 kHz is ours."""
+    """Raises ValidationError unless the event is one that a strict client takes.
+
+    Ours are the rates beyond 24 kHz, and what a client has asked for that names it: the stamps of turns.
+    """
+    if event["type"] == EVENT:
+        return
     SERVER_EVENTS[typing.cast("str", event["type"])].model_validate(_standard(event), strict=True)
 
 
@@ -28,7 +35,7 @@ def _standard(value: object) -> object:
     if isinstance(value, dict):
         if value.get("type") == "audio/pcm":
             return {**value, "rate": 24_000}
-        return {key: _standard(inner) for key, inner in value.items()}
+        return {key: _standard(inner) for key, inner in value.items() if (key, inner) != ("include", [STAMPS])}
     if isinstance(value, list):
         return [_standard(inner) for inner in value]
     return value

@@ -181,6 +181,7 @@ def test_what_client_libraries_send_at_first_is_taken() -> None:
         ({"parallel_tool_calls": "no"}, "session.parallel_tool_calls", "invalid_type"),
         ({"prompt": {"id": "p"}}, "session.prompt", "not_supported"),
         ({"include": ["item.input_audio_transcription.logprobs"]}, "session.include", "not_supported"),
+        ({"include": ["antiphon.timeline", "antiphon.words"]}, "session.include", "not_supported"),
         ({"include": [5]}, "session.include", "invalid_type"),
         ({"truncation": "never"}, "session.truncation", "invalid_value"),
         ({"truncation": "disabled"}, "session.truncation", "not_supported"),

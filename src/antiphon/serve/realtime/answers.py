@@ -124,7 +124,7 @@ class Answers:
             plan, self._asked = asked, None
         else:
             plan = plan_as_usual(self._state, event.options)
-        self.active = Response(plan, event.reply, self._state)
+        self.active = Response(plan, event.reply, self._state, event.turn)
         self.active.open()
 
     def finished(self, event: events.ReplyFinished) -> None:

@@ -21,12 +21,14 @@ from antiphon.serve.realtime.item_edits import ItemEdits
 from antiphon.serve.realtime.outbox import Outbox
 from antiphon.serve.realtime.session_fields import CallSetup, first_fields, session_settings, session_wire
 from antiphon.serve.realtime.session_update import Update
+from antiphon.serve.realtime.timeline import EVENT, timeline_wire
 from antiphon.session import events
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from antiphon.core.clock import Clock
+    from antiphon.core.stamps import TurnTimeline
     from antiphon.serve.realtime.fields import Fields
     from antiphon.serve.realtime.outbox import Json
     from antiphon.session import Session
@@ -185,7 +187,9 @@ class Call:
                 self._answers.failed(event)
                 if stage is Stage.RECOGNISE:
                     self._caller.recognition_failed(error.message)
-            case _:  # how a reply sounds softer, when its first sound left, and measurements have no form here
+            case events.TurnMeasured(timeline=timeline):
+                self._tell_timeline(timeline)
+            case _:  # how a reply sounds softer, and when its first sound left, have no form here
                 pass
 
     def _turn_starts(self, event: events.TurnStarted) -> None:
@@ -226,6 +230,22 @@ class Call:
         self._edits.reply_ended()
         self._caller.reply_ended()
         self._let_turn_start()
+
+    def _tell_timeline(self, timeline: TurnTimeline) -> None:
+        """When each stage of a turn was over, to a client that asked for it."""
+        told = timeline_wire(timeline) if self._state.fields.tells_timeline else None
+        if told is None:
+            return
+        asked, response = self._state.conversation.standing_for(f"turn-{timeline.turn}"), self._answers.active
+        if response is not None and response.turn != timeline.turn:
+            response = None
+        reply = response.message if response else None
+        names = {
+            "item_id": asked.id if asked else None,
+            "response_id": response.plan.id if response else None,
+            "response_item_id": reply.id if reply else None,
+        }
+        self._state.outbox.put(EVENT, {**told, **names})
 
     # Errors.
 

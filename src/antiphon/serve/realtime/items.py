@@ -105,6 +105,10 @@ class Conversation:
         place = next((place for place, one in enumerate(self._items) if one is item), 0)
         return self._items[place - 1].id if place else None
 
+    def standing_for(self, name: str) -> Item | None:
+        """The latest item to which a message of the session's history belongs."""
+        return next((item for item in reversed(self._items) if item.stands_for(name)), None)
+
     def last(self) -> str | None:
         """The name of the last item."""
         return self._items[-1].id if self._items else None

@@ -50,6 +50,7 @@ class Response:
     plan: Plan
     reply: int  # the session's number of it
     state: CallState
+    turn: int = 0  # that it answers, by the session's number
     output: list[Item] = field(default_factory=list)
     message: Item | None = None
     reached_limit: bool = False  # the language model had more to say than it was allowed
