@@ -34,10 +34,10 @@ from antiphon.core.flow import HEARING_RATE_HZ, AudioFrame
 from antiphon.hear.mel import COLUMNS_PER_SECOND, log_mel
 from antiphon.hear.whisper import WhisperRecognizer
 from antiphon.hear.whisper_recognition import LEAST_COLUMNS, PADDING_COLUMNS
+from antiphon.lab.machine import Load, fingerprint
 from antiphon.models.store import Store
 from antiphon.scheduling.lanes import ThreadLane
 from corpus_turns import percentile
-from fingerprint import Load, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence

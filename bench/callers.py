@@ -35,9 +35,9 @@ from antiphon.audio.encoding import to_int16
 from antiphon.audio.files import read, room_tone
 from antiphon.audio.resample import resample
 from antiphon.core.clock import SECOND_NS, MonotonicClock
+from antiphon.lab.machine import Load, fingerprint
 from caller import RATE_HZ, Caller, Clip, Turn
 from corpus_turns import percentile, wilson
-from fingerprint import Load, fingerprint
 from server_process import Lag, ServerProcess
 from whose_code import is_ours
 

@@ -27,10 +27,10 @@ from antiphon.agent import read_agent
 from antiphon.audio.files import FileSource, Playback
 from antiphon.config import load
 from antiphon.core.clock import MILLISECOND_NS, SECOND_NS, MonotonicClock
+from antiphon.lab.machine import Load, fingerprint
 from antiphon.mechanisms import settings_without
 from antiphon.observe.waterfall import layout
 from antiphon.session.events import ReplyFinished, ReplyStarted, StageFailed, TurnConfirmed, TurnMeasured
-from fingerprint import Load, fingerprint
 from slots import slot_is_heard
 
 if TYPE_CHECKING:

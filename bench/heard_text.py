@@ -32,11 +32,11 @@ from antiphon.audio.resample import resample
 from antiphon.core.flow import HEARING_RATE_HZ
 from antiphon.hear.mel import COLUMNS_PER_SECOND, HOP_SAMPLES, MelStream
 from antiphon.hear.whisper import WhisperRecognizer
+from antiphon.lab.machine import fingerprint
 from antiphon.models.store import Store
 from antiphon.scheduling.lanes import ThreadLane
 from antiphon.speak.voices import load_voice
 from antiphon.think.chunker import Chunker
-from fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -31,10 +31,10 @@ from antiphon.audio.resample import resample
 from antiphon.config import load
 from antiphon.core.clock import MILLISECOND_NS, SECOND_NS, MonotonicClock
 from antiphon.core.flow import TextChunk
+from antiphon.lab.machine import Load, fingerprint
 from antiphon.mechanisms import settings_without
 from antiphon.session.events import ReplyAudio, ReplyDucked, ReplyFinished, ReplyPaused, ReplyStarted, TurnStarted
 from corpus_turns import percentile, wilson
-from fingerprint import Load, fingerprint
 
 if TYPE_CHECKING:
     from antiphon.config import Config

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 from antiphon.agent import INSTRUCTIONS, Agent
 from antiphon.config import load
 from antiphon.core.flow import Message
+from antiphon.lab.machine import Load, fingerprint
 from antiphon.runtime import Runtime
-from fingerprint import Load, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -38,7 +38,7 @@ from websockets.exceptions import ConnectionClosed
 from antiphon.audio.encoding import to_int16
 from antiphon.audio.files import read, room_tone
 from antiphon.audio.resample import resample
-from fingerprint import Load, fingerprint
+from antiphon.lab.machine import Load, fingerprint
 from server_process import ServerProcess
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from antiphon.agent import read_agent
 from antiphon.audio.files import read
 from antiphon.core.flow import HEARING_RATE_HZ, AudioFrame
 from antiphon.hear.whisper import WhisperRecognizer
+from antiphon.lab.machine import Load, fingerprint
 from antiphon.models.store import Store
 from antiphon.scheduling.lanes import ThreadLane
 from corpus_turns import percentile
-from fingerprint import Load, fingerprint
 from slots import slot_is_heard, words
 
 ROOT = Path(__file__).parents[1]

@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from fingerprint import Load, fingerprint
+from antiphon.lab.machine import Load, fingerprint
 
 ROOT = Path(__file__).parents[1]
 CONVERSATIONS = 4

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon.core.flow import Message
 from antiphon.hardware.probe_cpu import probe_cpu
+from antiphon.lab.machine import Load, fingerprint
 from antiphon.models.store import Store
 from antiphon.scheduling.lanes import ThreadLane
 from antiphon.think.llama import LlamaModel, LlamaSettings
 from antiphon.think.tool_choice import LEAST_EVIDENCE
-from fingerprint import Load, fingerprint
 from tool_sentences import AGENTS
 
 if TYPE_CHECKING:

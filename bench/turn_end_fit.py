@@ -32,8 +32,8 @@ from antiphon.config import Config
 from antiphon.core.flow import HEARING_RATE_HZ, AudioFrame
 from antiphon.dialogue.history import prompt
 from antiphon.dialogue.turn_end import KINDS, Evidence
+from antiphon.lab.machine import fingerprint
 from antiphon.runtime import Runtime
-from fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from antiphon.agent import Agent

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 
 import pytest
 
-from antiphon.lab.machine import fingerprint, server_usage
+from antiphon.lab.machine import TICKS_PER_S, _own_ticks, fingerprint, server_usage
 
 pytestmark = pytest.mark.unit
 
@@ -26,3 +27,11 @@ def test_a_process_is_read_by_its_number() -> None:
     assert usage["cpu_s"] > 0
     assert usage["rss_mib"] > 1
     assert {} == server_usage(2**22 + 1)
+
+
+def test_what_was_started_here_and_waited_for_is_ours() -> None:
+    """A server that has ended before the load is told is no other program."""
+    busy = "import time\nwhile time.process_time() < 0.06: pass"
+    before = _own_ticks(())
+    subprocess.run([sys.executable, "-c", busy], check=True)
+    assert _own_ticks(()) - before >= 0.05 * TICKS_PER_S

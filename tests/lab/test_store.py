@@ -11,7 +11,7 @@ from tests.lab.runs import large, run, turn
 
 from antiphon.core.errors import CallerError, MachineError
 from antiphon.lab.result import Outcome, Run, Turn
-from antiphon.lab.store import from_json, read_run, to_json, write_run
+from antiphon.lab.store import from_json, read_run, to_json, write_files, write_run
 
 pytestmark = pytest.mark.unit
 
@@ -102,3 +102,17 @@ def test_a_folder_that_cannot_be_made(tmp_path) -> None:
 
     with pytest.raises(MachineError, match="cannot be written"):
         write_run(run(), tmp_path / "file")
+
+
+def test_files_are_replaced_as_a_whole(tmp_path) -> None:
+    """Those that are not written stay, and no half of one is left."""
+    folder = tmp_path / "new"
+    write_files({"a": b"one", "b": b"two"}, folder)
+    assert [folder / "b"] == write_files({"b": b"three"}, folder)
+    assert {"a": b"one", "b": b"three"} == {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_the_file_that_cannot_be_written_is_named(tmp_path) -> None:
+    (tmp_path / "b").mkdir()
+    with pytest.raises(MachineError, match="b cannot be written"):
+        write_files({"a": b"one", "b": b"two"}, tmp_path)

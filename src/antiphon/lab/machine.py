@@ -39,7 +39,10 @@ def fingerprint() -> dict[str, object]:
 
 
 class Load:
-    """What the machine did during a run; `pids` are servers that belong to it."""
+    """What the machine did during a run; `pids` are servers that belong to it.
+
+    So do processes that were started here, once they have been waited for.
+    """
 
     def __init__(self, *pids: int | None) -> None:
         self._pids = tuple(pid for pid in pids if pid is not None)
@@ -47,7 +50,7 @@ class Load:
         self._own_before = _own_ticks(self._pids)
 
     def report(self) -> dict[str, float | bool | None]:
-        """Since the start; call it before the server has ended."""
+        """Since the start; a server that was not started here must still be there."""
         after = _ticks()
         if self._before is None or after is None:
             return {"steal": None, "busy_by_others": None, "is_valid": None}
@@ -115,9 +118,9 @@ def _ticks() -> list[int] | None:
 
 
 def _own_ticks(pids: Iterable[int]) -> float:
-    """Of the lab, and of the servers that it started."""
+    """Of this process, of those that it has waited for, and of these that run."""
     used = os.times()
-    own = (used.user + used.system) * TICKS_PER_S
+    own = (used.user + used.system + used.children_user + used.children_system) * TICKS_PER_S
     for pid in pids:
         with suppress(OSError, ValueError, IndexError):
             own += _process_ticks(pid)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from antiphon.core.errors import MachineError
 from antiphon.lab import charts, sections
 from antiphon.lab.charts import Spot
 from antiphon.lab.frontier import Point, frontier
 from antiphon.lab.page import Markup, element, page, section
+from antiphon.lab.store import write_files
 from antiphon.lab.summary import by_kind, summarise
 
 if TYPE_CHECKING:
@@ -41,15 +41,7 @@ def write_report(
     pictures, hull = _pictures(run, others) if charts.can_draw() else [], _hull((run, *others))
     written = {FILE_NAME: render(run, pictures, others=others, hull=hull, limits=limits).encode()}
     written |= {f"{picture.name}.png": picture.png for picture in pictures}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in written.items():
-            (folder / name).write_bytes(content)
-    except OSError as error:
-        raise MachineError(
-            f"{error.filename} cannot be written: {error.strerror}", hint="name another folder"
-        ) from error
-    return [folder / name for name in written]
+    return write_files(written, folder)
 
 
 def _spots(run: Run, others: Sequence[Run]) -> list[Spot]:

@@ -31,17 +31,28 @@ def write_run(run: Run, folder: Path) -> Path:
     Raises:
         MachineError: it cannot be written.
     """
-    path = folder / FILE_NAME
-    half = folder / f"{FILE_NAME}.part"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        half.write_text(to_json(run), encoding="utf-8")
-        half.replace(path)
-    except OSError as error:
-        raise MachineError(
-            f"{path} cannot be written: {error.strerror}", hint="name another folder with --out"
-        ) from error
+    (path,) = write_files({FILE_NAME: to_json(run).encode()}, folder)
     return path
+
+
+def write_files(contents: Mapping[str, bytes], folder: Path) -> list[Path]:
+    """Write each by its name into `folder`, which is made if need be; an older one there is replaced as a whole.
+
+    Raises:
+        MachineError: one cannot be written; those before it are.
+    """
+    paths = [folder / name for name in contents]
+    for path, content in zip(paths, contents.values(), strict=True):
+        half = path.with_name(f"{path.name}.part")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            half.write_bytes(content)
+            half.replace(path)
+        except OSError as error:
+            raise MachineError(
+                f"{path} cannot be written: {error.strerror}", hint="name another folder with --out"
+            ) from error
+    return paths
 
 
 def to_json(run: Run) -> str:

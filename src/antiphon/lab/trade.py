@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from antiphon.core.errors import MachineError
 from antiphon.lab import charts
 from antiphon.lab.frontier import Frontier, Point, frontier
 from antiphon.lab.statistics import shown_ms
+from antiphon.lab.store import write_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -126,15 +126,7 @@ def write_trade(families: Sequence[Family], folder: Path, about: Mapping[str, ob
     if charts.can_draw() and any(family.frontier.hull for family in families):
         picture = charts.families({family.name: (family.points, family.frontier) for family in families})
         written[f"{picture.name}.png"] = picture.png
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in written.items():
-            (folder / name).write_bytes(content)
-    except OSError as error:
-        raise MachineError(
-            f"{error.filename} cannot be written: {error.strerror}", hint="name another folder with --out"
-        ) from error
-    return [folder / name for name in written]
+    return write_files(written, folder)
 
 
 def show_trade(families: Sequence[Family], console: Console) -> None:
