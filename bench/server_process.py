@@ -74,6 +74,12 @@ class ServerProcess:
         await self._end()
         self._log.close()
 
+    @property
+    def pid(self) -> int:
+        """Of the process, once it runs."""
+        assert self._process is not None
+        return self._process.pid
+
     async def ask(self, word: str) -> dict[str, object]:
         """An answer of a program that reads words from its standard input; see watched_server.py."""
         assert self._process is not None

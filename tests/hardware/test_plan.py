@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 from tests.hardware.planning import AVX2, GIB, config, cpu, h200, hybrid, plan, reason, recorded
 
+from antiphon.core.clock import MonotonicClock
 from antiphon.core.errors import CallerError
 from antiphon.hardware.facts import Core, GpuFacts, MachineFacts, Rights
+from antiphon.loading import Lanes
 
 pytestmark = pytest.mark.unit
 
@@ -72,6 +74,21 @@ def test_hyperthreads_do_not_count() -> None:
     assert (4, 1, 4, 1) == threads(made)
     assert {()} == {stage.cores for stage in made.stages}
     assert "hyperthreads not counted" in reason(made, "recognizer", "threads")
+    assert (8.0, 4.0) == (made.usable_cores, made.computing_cores)
+
+
+@pytest.mark.parametrize(
+    ("machine", "cores"),
+    [("laptop_4_cores", 4), ("container_1_5_of_64_cores", 1), ("vm_2_cores", 2), ("two_sockets_64_cores", 64)],
+)
+def test_the_policy_counts_cores_as_threads_were_planned(machine: str, cores: int) -> None:
+    """With the laptop's eight it would let two engines of four threads begin on four cores."""
+    lanes = Lanes.of(plan(recorded(machine)), config(), MonotonicClock())
+    try:
+        assert lanes.scheduler is not None
+        assert cores == lanes.scheduler._policy.cores
+    finally:
+        lanes.close()
 
 
 def test_two_sockets() -> None:

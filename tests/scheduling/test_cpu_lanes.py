@@ -143,6 +143,7 @@ def test_writing_stops_at_a_token_for_a_first_chunk_and_the_rest_is_asked_for_an
             assert await writing == "made way"
             assert await chunk == "chunk"
             assert [decision.made_way for decision in house.decisions] == [True, False]
+            assert [decision.can_yield for decision in house.decisions] == [True, False]
 
     run(story())
 
@@ -169,6 +170,20 @@ def test_those_that_wait_for_the_same_call_share_it_and_each_has_its_own_result(
             assert await asyncio.gather(*asked) == [2, 4, 6]
             assert calls == [[1, 3], [2]]
             assert [decision.company for decision in house.decisions] == [0, 1, 1, 0]
+            assert [(d.kind, d.most) for d in house.decisions] == [("", 1), ("a", 4), ("a", 4), ("b", 4)]
+
+    run(story())
+
+
+def test_a_kind_is_written_down_without_the_engine_that_it_names():
+    """What another process can compare: an object's address says nothing there."""
+
+    async def story():
+        async with House() as house:
+            kind = (house, "decode", (500, 384), 4, 0)
+            same = lambda items: items  # noqa: E731
+            await house.lanes["recognizer"].run_batch(HOP, 1, same, kind=kind, most=4)
+            assert [decision.kind for decision in house.decisions] == ["decode (500, 384) 4 0"]
 
     run(story())
 

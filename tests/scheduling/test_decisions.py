@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from antiphon.core.errors import CallerError
@@ -23,6 +25,9 @@ DECISION = Decision(
     ended_ns=130,
     deadline_ns=150,
     estimate_ns=90,
+    kind="decode (500, 384) 4 0",
+    most=4,
+    can_yield=False,
     reason="recognizer is at work for others",
     ahead=(1, 2),
 )
@@ -43,6 +48,16 @@ def test_fields_of_a_later_version_are_ignored(tmp_path):
         log.write(DECISION)
     file.write_text(file.read_text().replace("{", '{"later":1,', 1))
     assert [DECISION] == list(read_decisions(file))
+
+
+def test_fields_that_an_earlier_version_lacked_are_not_known(tmp_path):
+    file = tmp_path / "jobs.jsonl"
+    with DecisionLog(file) as log:
+        log.write(DECISION)
+    row = json.loads(file.read_text())
+    file.write_text(json.dumps({name: row[name] for name in row if name not in {"kind", "most", "can_yield"}}) + "\n")
+    (read,) = read_decisions(file)
+    assert ("", None, None) == (read.kind, read.most, read.can_yield)
 
 
 @pytest.mark.parametrize("line", ["{}", "[1]", "no json"])

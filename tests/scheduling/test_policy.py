@@ -157,6 +157,17 @@ def test_nobody_makes_way_in_vain():
     assert way_made(policy(), [ticket("recognizer", CONFIRMED)], [writing, judging]) == []
 
 
+def test_who_made_way_does_not_come_back_before_the_one_it_was_for():
+    """Two write together and a voice wants the cores: they stop a token apart, and none begins again in between."""
+    first_writer, second_writer = (running("model", AHEAD, due_ms=3000) for _ in range(2))
+    voice = ticket("voice", CONFIRMED, due_ms=200, takes_ms=20)
+    rest = ticket("model", AHEAD, due_ms=3000)
+    rules = policy(overtaking=False)
+    assert rules.make_way(0, [voice], [first_writer, second_writer]) == (first_writer, second_writer)
+    assert first(rules, voice, rest, running=[second_writer]) is None
+    assert first(rules, voice, rest) is voice
+
+
 def test_reading_makes_way_for_a_reply_that_is_written_beside_it():
     reading = running("model", AHEAD, stage=Stage.PREFILL)
     writing = running("model", DRAFT, due_ms=100)

@@ -114,7 +114,9 @@ def test_without_a_scheduler_all_is_begun_as_it_comes():
 def test_writing_makes_way_for_the_first_chunk_at_a_token():
     """The voice alone needs a core that the model has: with the whole text first it would come 400 ms later."""
     draft_s = {"claim": 0, "urgency": Urgency.DRAFT}
-    writing = Slice(stage=Stage.THINK, lane="language_model", work_ns=ns(500), due_ns=ns(900), **draft_s)
+    writing = Slice(
+        stage=Stage.THINK, lane="language_model", work_ns=ns(500), due_ns=ns(900), can_yield=True, **draft_s
+    )
     chunk = Slice(
         stage=Stage.SPEAK,
         lane="voice",

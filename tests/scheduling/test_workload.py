@@ -81,6 +81,28 @@ def test_work_is_what_one_takes_alone():
     assert one.work_ns == ns(100)
 
 
+def test_batches_and_yielding_are_as_the_recording_says_whatever_the_stage():
+    one, two, three = slices(
+        row(1, Stage.RECOGNISE, 0, 80, size=1000, kind="encode (1000, 80)", most=8, can_yield=True),
+        row(2, Stage.RECOGNISE, 80, 160, size=20, kind="", most=1, can_yield=False),
+        row(3, Stage.THINK, 160, 300, most=1, can_yield=False),
+    )
+    assert [("encode (1000, 80)", 8), (None, 1), (None, 1)] == [(each.kind, each.most) for each in (one, two, three)]
+    assert [True, False, False] == [one.can_yield, two.can_yield, three.can_yield]
+
+
+def test_what_an_older_recording_does_not_say_is_told_from_stage_and_size():
+    """Whisper's decodings behind encodings of one length go together; writing and reading yield."""
+    encoding, decoding, writing = slices(
+        row(1, Stage.RECOGNISE, 0, 80, size=1000),
+        row(2, Stage.RECOGNISE, 80, 160, size=20),
+        row(3, Stage.THINK, 160, 300),
+    )
+    assert [1, 4, 1] == [encoding.most, decoding.most, writing.most]
+    assert ("decode", 1000) == decoding.kind
+    assert [False, False, True] == [encoding.can_yield, decoding.can_yield, writing.can_yield]
+
+
 def test_deadlines_by_urgency_are_told_from_those_of_the_reply():
     first, second, last = slices(
         row(1, Stage.RECOGNISE, 0, 200),

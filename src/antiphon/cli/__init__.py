@@ -36,12 +36,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    from antiphon.cli import bench, config, converse, demo, doctor, models, plan, probe, replay, serve, simulate, voices
+    from antiphon.cli import (
+        bench,
+        config,
+        converse,
+        decisions,
+        demo,
+        doctor,
+        models,
+        plan,
+        probe,
+        replay,
+        serve,
+        simulate,
+        voices,
+    )
 
     top = _Parser(prog="antiphon", description="A voice conversation server that answers inside a human pause.")
     top.add_argument("--version", action="version", version=f"antiphon {__version__}")
     commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
-    for command in (demo, converse, serve, replay, bench, models, voices, doctor, probe, plan, simulate, config):
+    every = (demo, converse, serve, replay, bench, models, voices, doctor, probe, plan, simulate, decisions, config)
+    for command in every:
         command.add(commands)
     return top
 

@@ -205,7 +205,7 @@ def _outcome(
         # First come, first served makes way for nobody.
         rules = replace(rules, enabled=True, order=Order(order), yielding=rules.yielding and order != "fifo")
     cores = _cores(facts)
-    site = Site(lanes=lanes, rules=rules, cores=cores, counted_cores=max(1, int(plan.usable_cores)))
+    site = Site(lanes=lanes, rules=rules, cores=cores)
     measured_ns = max(arguments.seconds * SECOND_NS, LEAST_REPLIES * work.period_ns // callers)
     ledger = simulate(site, work, callers=callers, measured_ns=measured_ns, seed=arguments.seed)
     return outcome_of(ledger, order=order, callers=callers, cores=cores)

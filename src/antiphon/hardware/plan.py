@@ -53,6 +53,7 @@ class Plan:
     stages: tuple[StagePlan, ...]
     callers: int  # that are let in
     usable_cores: float  # of processor time, by affinity and quota
+    computing_cores: float  # of these, what engines can keep busy: whole and fast ones, on the nodes that are used
     audio: AudioPlan  # of a sound card's thread
     gpus: tuple[GpuPlan, ...]
     costs: StageCosts  # that it was made from
@@ -98,6 +99,7 @@ def make_plan(facts: MachineFacts, choice: Choice, settings: Settings, costs: St
         stages=stages,
         callers=callers,
         usable_cores=topology.usable_cores,
+        computing_cores=topology.computing_cores,
         audio=plan_audio(facts.rights, settings.cpu.audio_policy),
         gpus=tuple(plan_gpu(gpu, settings.gpu) for gpu in facts.gpus),
         costs=costs,

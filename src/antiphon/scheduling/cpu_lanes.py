@@ -73,12 +73,18 @@ class _Work:
 
 @dataclass(slots=True)
 class Overhead:
-    """What deciding costs: time on the event loop, for each job."""
+    """What deciding costs for each job: the event loop's own processor time, which other threads cannot lengthen."""
 
     times_ns: deque[int] = field(default_factory=lambda: deque(maxlen=4096))
     total_ns: int = 0
     jobs: int = 0
     _pending_ns: int = 0
+
+    @property
+    def p99_ns(self) -> int:
+        """Of the latest jobs, the nearest rank."""
+        times = sorted(self.times_ns)
+        return times[-(len(times) // 100) - 1] if times else 0
 
     def add(self, took_ns: int) -> None:
         """Another job came, which took so much."""
@@ -174,7 +180,7 @@ class CpuScheduler:
 
     def enter(self, lane: str, job: Job, call: _Call) -> _Work:
         """A job begins to wait; it may begin to run at once."""
-        start_ns = time.perf_counter_ns()
+        start_ns = time.thread_time_ns()
         if lane in self._closed:
             raise EngineError(CLOSED)
         ticket = Ticket(
@@ -192,7 +198,7 @@ class CpuScheduler:
         work = _Work(ticket=ticket, call=call, future=future, border=Border())
         self._waiting[ticket.number] = work
         self._pump_soon()
-        self.overhead.add(time.perf_counter_ns() - start_ns)
+        self.overhead.add(time.thread_time_ns() - start_ns)
         return work
 
     def give_up(self, work: _Work) -> None:
@@ -233,7 +239,7 @@ class CpuScheduler:
         self._pumping = False
         if not self._waiting:
             return
-        start_ns = time.perf_counter_ns()
+        start_ns = time.thread_time_ns()
         now_ns = self._clock.now_ns()
         self._policy.hear_share = hear_share(self.signs(), self._policy.rules)
         while self._waiting:
@@ -245,7 +251,7 @@ class CpuScheduler:
             works = [self._waiting.pop(ticket.number) for ticket in (choice.ticket, *choice.company)]
             self._begin(works, now_ns)
         self._note_waiting(now_ns)
-        self.overhead.more(time.perf_counter_ns() - start_ns)
+        self.overhead.more(time.thread_time_ns() - start_ns)
 
     def _note_waiting(self, now_ns: int) -> None:
         running = [works[0].ticket for works in self._running.values()]
@@ -293,7 +299,7 @@ class CpuScheduler:
     def _ended(
         self, works: list[_Work], results: Sequence[Any], error: BaseException | None, began_ns: int, ended_ns: int
     ) -> None:
-        start_ns = time.perf_counter_ns()
+        start_ns = time.thread_time_ns()
         first = works[0].ticket
         del self._running[first.number]
         took_ns = ended_ns - began_ns
@@ -314,7 +320,7 @@ class CpuScheduler:
             else:
                 work.future.set_exception(error)
         self._pump_soon()
-        self.overhead.more(time.perf_counter_ns() - start_ns)
+        self.overhead.more(time.thread_time_ns() - start_ns)
 
     def _tell(self, work: _Work, ended_ns: int, *, dropped: bool = False, failed: bool = False) -> None:
         if not self.watchers:
@@ -335,6 +341,9 @@ class CpuScheduler:
             deadline_ns=ticket.deadline_ns,
             estimate_ns=ticket.estimate_ns,
             company=work.company,
+            kind=_written(ticket.kind) if ticket.most > 1 else "",
+            most=ticket.most,
+            can_yield=ticket.can_yield,
             reason=work.reason,
             ahead=work.ahead,
             made_way=work.border.is_asked and ticket.can_yield,
@@ -382,6 +391,12 @@ class CpuLane:
         except asyncio.CancelledError:
             self._scheduler.give_up(work)
             raise
+
+
+def _written(kind: Hashable) -> str:
+    """A kind of job as another process can tell it from others: its words and numbers, without the engine itself."""
+    parts = kind if isinstance(kind, tuple) else (kind,)
+    return " ".join(str(part) for part in parts if isinstance(part, (str, int, tuple)))
 
 
 def settle_thread_quietly(nice: int, cores: tuple[int, ...]) -> None:

@@ -93,28 +93,52 @@ class Policy:
     lanes: Mapping[str, LaneFacts]
     usage: Usage = field(default_factory=Usage)
     hear_share: float = 0.6  # of the moment; see shares.hear_share
+    _known: dict[Ticket, tuple[int, int]] | None = None  # class and laxity, while one decision asks for them often
 
     def choose(self, now_ns: int, waiting: Iterable[Ticket], running: Sequence[Ticket]) -> Choice | None:
         """What begins now, if anything does; ask again until nothing does."""
+        self._known = {}
+        try:
+            return self._choose(now_ns, waiting, running)
+        finally:
+            self._known = None
+
+    def make_way(self, now_ns: int, waiting: Sequence[Ticket], running: Sequence[Ticket]) -> tuple[Ticket, ...]:
+        """Who is to yield at the next border: lesser jobs that can, in the way of a better one."""
+        if not self.rules.yielding or not any(one.can_yield for one in running):
+            return ()
+        self._known = {}
+        try:
+            return self._make_way(now_ns, waiting, running)
+        finally:
+            self._known = None
+
+    def _choose(self, now_ns: int, waiting: Iterable[Ticket], running: Sequence[Ticket]) -> Choice | None:
         passed: list[tuple[Ticket, str]] = []
         in_order = sorted(waiting, key=lambda ticket: self.rank(ticket, now_ns))
         kept: int | None = None  # the class for which the cores are kept free
+        made_way_for: list[Ticket] = []  # those for whom cores are about to be given up, a token at a time
         for ticket in in_order:
             if kept is not None and self.urgency(ticket, now_ns) >= kept:
                 return None
             obstacle = self.obstacle(ticket, running, now_ns)
+            if not obstacle and any(self._goes_before(better, ticket, now_ns) for better in made_way_for):
+                continue  # else of two that write together the first to stop would be back before the second stops
             if not obstacle:
                 together = self._company(ticket, in_order, running, now_ns)
                 return Choice(ticket=ticket, company=together, passed=tuple(passed))
             passed.append((ticket, obstacle))
+            if (
+                self.rules.yielding
+                and any(one.can_yield for one in running)
+                and self._in_the_way(ticket, running, now_ns)
+            ):
+                made_way_for.append(ticket)
             if kept is None and self._keeps_cores(ticket, running, now_ns):
                 kept = self.urgency(ticket, now_ns)
         return None
 
-    def make_way(self, now_ns: int, waiting: Sequence[Ticket], running: Sequence[Ticket]) -> tuple[Ticket, ...]:
-        """Who is to yield at the next border: lesser jobs that can, in the way of a better one."""
-        if not self.rules.yielding:
-            return ()
+    def _make_way(self, now_ns: int, waiting: Sequence[Ticket], running: Sequence[Ticket]) -> tuple[Ticket, ...]:
         asked: list[Ticket] = []
         for ticket in waiting:
             if self.obstacle(ticket, running, now_ns):
@@ -127,11 +151,27 @@ class Policy:
 
     def urgency(self, ticket: Ticket, now_ns: int) -> int:
         """Its class at this moment."""
+        return self._standing(ticket, now_ns)[0]
+
+    def _laxity_ns(self, ticket: Ticket, now_ns: int) -> int:
+        return self._standing(ticket, now_ns)[1]
+
+    def _standing(self, ticket: Ticket, now_ns: int) -> tuple[int, int]:
+        """Its class and its laxity; within one decision worked out once."""
+        if self._known is None:
+            return self._worked_out(ticket, now_ns)
+        known = self._known.get(ticket)
+        if known is None:
+            known = self._known[ticket] = self._worked_out(ticket, now_ns)
+        return known
+
+    def _worked_out(self, ticket: Ticket, now_ns: int) -> tuple[int, int]:
+        laxity_ns = ticket.deadline_ns - now_ns - ticket.estimate_ns
         urgency = int(ticket.claim.urgency)
-        if self._laxity_ns(ticket, now_ns) > self.rules.ample_ms * MILLISECOND_NS:
+        if laxity_ns > self.rules.ample_ms * MILLISECOND_NS:
             urgency = max(urgency, Urgency.AHEAD)
         waited_ns = 0 if ticket.started_ns else now_ns - ticket.since_ns
-        return max(Urgency.PLAYBACK, urgency - waited_ns // (self.rules.patience_ms * MILLISECOND_NS))
+        return max(int(Urgency.PLAYBACK), urgency - waited_ns // (self.rules.patience_ms * MILLISECOND_NS)), laxity_ns
 
     def rank(self, ticket: Ticket, now_ns: int) -> tuple[float, ...]:
         """Less is better."""
@@ -235,7 +275,3 @@ class Policy:
         companions = [Companion(item=other, laxity_ns=self._laxity_ns(other, now_ns)) for other in others]
         first = Companion(item=ticket, laxity_ns=self._laxity_ns(ticket, now_ns))
         return company(first, companions, most=ticket.most, alone_ns=ticket.estimate_ns)
-
-    @staticmethod
-    def _laxity_ns(ticket: Ticket, now_ns: int) -> int:
-        return ticket.deadline_ns - now_ns - ticket.estimate_ns

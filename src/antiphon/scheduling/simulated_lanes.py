@@ -56,7 +56,6 @@ class Site:
     lanes: tuple[LaneFacts, ...]
     rules: SchedulingSettings
     cores: float  # that compute
-    counted_cores: int = 0  # as the policy counts them; 0: the same
     one_more: float = ONE_MORE  # of a call for one, that one more in it costs
     one_reply_more: float = ONE_REPLY_MORE
 
@@ -224,7 +223,7 @@ class _ByPolicy:
     def __init__(self, site: Site) -> None:
         self._policy = Policy(
             rules=site.rules,
-            cores=site.counted_cores or max(1, int(site.cores)),
+            cores=max(1, int(site.cores)),
             lanes={lane.name: lane for lane in site.lanes},
         )
         self._pieces: dict[int, Piece] = {}  # by their ticket's number

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 BUILT_IN = "assets/turns.jsonl"
 MOST_ROWS = 200_000  # of a recording: some hours of one caller
+# What older recordings do not say of a job, told from its stage and size.
 YIELDING = frozenset({Stage.THINK, Stage.JUDGE, Stage.PREFILL})  # in steps of a token, or of a batch of a prompt
-LARGEST_DECODE = 300  # a size above is one of the recognizer's encoder, which counts columns, not tokens
+LARGEST_DECODE = 300  # a size above is one of Whisper's encoder, which counts columns, not tokens
 DECODED_TOGETHER = 4  # as hear.whisper has it; encoding together gains nothing on a processor
 _SHORTEST_PERIOD_NS = SECOND_NS
 _USUAL_PERIOD_NS = 8 * SECOND_NS  # where one turn alone was recorded
@@ -60,11 +61,7 @@ class Slice:
     is_after_sound: bool = False  # its deadline moves with the first sound: a reply that begins later ends later
     kind: Hashable = None
     most: int = 1  # of one kind that go together
-
-    @property
-    def can_yield(self) -> bool:
-        """Whether it computes in steps."""
-        return self.stage in YIELDING
+    can_yield: bool = False  # it computes in steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,8 +218,7 @@ def _slice(
         part = wholes[along].part_by(asked_ns)
         after = max((place for place in ended if wholes[place].first.stage == row.stage), default=None)
     is_by_urgency = row.deadline_ns - asked_ns == WANTED_WITHIN_NS[urgency]
-    is_decoding = stage is Stage.RECOGNISE and 0 < row.size <= LARGEST_DECODE
-    encoded = next((wholes[place].first.size for place in reversed(mates) if wholes[place].first.stage == stage), 0)
+    kind, most = _batch(row, [wholes[place].first for place in mates])
     return Slice(
         claim=claim,
         stage=stage,
@@ -237,9 +233,20 @@ def _slice(
         part=part,
         due_ns=None if is_by_urgency else row.deadline_ns - start_ns,
         is_after_sound=claim in sound_ns and asked_ns - start_ns >= sound_ns[claim],
-        kind=("decode", encoded) if is_decoding else None,
-        most=DECODED_TOGETHER if is_decoding else 1,
+        kind=kind,
+        most=most,
+        can_yield=stage in YIELDING if row.can_yield is None else row.can_yield,
     )
+
+
+def _batch(row: Decision, mates: Sequence[Decision]) -> tuple[Hashable, int]:
+    """What a job may share a call with, and how many may; `mates` are those of its claim that came before."""
+    if row.most is not None:
+        return (row.kind or None), row.most
+    if row.stage != Stage.RECOGNISE or not 0 < row.size <= LARGEST_DECODE:
+        return None, 1
+    encoded = next((mate.size for mate in reversed(mates) if mate.stage == row.stage), 0)
+    return ("decode", encoded), DECODED_TOGETHER
 
 
 def _at_speed(each: Slice, factor: float) -> Slice:
