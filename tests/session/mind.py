@@ -6,7 +6,7 @@ import asyncio
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from tests.think.doubles import Piece, ScriptedModel, ScriptedThinking
+from tests.think.doubles import Piece, ScriptedModel, ScriptedThinking, behind
 
 from antiphon.core.errors import EngineError
 
@@ -55,11 +55,11 @@ class TellingThinking(ScriptedThinking):
         max_tokens: int,
         tools: Sequence[ToolSpec] = (),
         tool_choice: str = "auto",
+        begins_with: str = "",
     ) -> AsyncGenerator[Written, None]:
         self.reached_limit = False
-        async with aclosing(
-            super().write(messages, max_tokens=max_tokens, tools=tools, tool_choice=tool_choice)
-        ) as all_:
+        offered = {"tools": tools, "tool_choice": tool_choice}
+        async with aclosing(super().write(messages, max_tokens=max_tokens, **offered, begins_with=begins_with)) as all_:
             async for piece in all_:
                 yield piece
         self.reached_limit = self.usage.output_tokens >= max_tokens
@@ -92,10 +92,11 @@ class LateThinking(ScriptedThinking):
         max_tokens: int,
         tools: Sequence[ToolSpec] = (),
         tool_choice: str = "auto",
+        begins_with: str = "",
     ) -> AsyncGenerator[Written, None]:
         self._told = None
         self._note("write", messages)
-        for piece in self._model.reply(messages)[:max_tokens]:
+        for piece in behind(begins_with, self._model.reply(messages))[:max_tokens]:
             await asyncio.sleep(piece.delay_s)
             yield piece.text
         assert isinstance(self._model, LateModel)

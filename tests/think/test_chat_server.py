@@ -244,6 +244,17 @@ def test_a_reply_that_ended_for_a_bad_reason_says_so(events, message):
     assert message in refused(scripted(reply(*map(event, events)))).message
 
 
+def test_half_a_reply_is_no_request():
+    """Which servers would go on with it, and in which way, is not guessed."""
+    server = scripted(reply(*said("x")))
+    with pytest.raises(CallerError, match="cannot go on") as caught:
+        run(written(chat(server), begins_with=f"Your number is {SECRET}"))
+
+    assert "begins_with" in caught.value.hint
+    assert SECRET not in str(caught.value)
+    assert [] == server.asked
+
+
 # What else is asked of a server.
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import TYPE_CHECKING
@@ -11,8 +12,8 @@ import pytest
 from antiphon_think_doubles import ScriptedModel, pieces
 from tests.think.chat_server_double import LoopbackServer, parrot
 
-from antiphon.core.errors import AntiphonError, EngineError
-from antiphon.core.flow import Message
+from antiphon.core.errors import AntiphonError, CallerError, EngineError
+from antiphon.core.flow import Message, ToolSpec
 from antiphon.scheduling.lanes import ThreadLane
 from antiphon.think.chat_settings import ChatServerSettings
 
@@ -73,9 +74,27 @@ def model(load) -> LanguageModel:
     return load()
 
 
-async def read(thinking: Thinking, messages: Sequence[Message], *, max_tokens: int = 24) -> list[str]:
-    async with aclosing(thinking.write(messages, max_tokens=max_tokens)) as reply:
+@pytest.fixture(scope="module")
+def goer(model) -> LanguageModel:
+    """The model, if it can go on with a reply that has begun."""
+    if not model.can_go_on:
+        pytest.skip("this model says that it cannot go on")
+    return model
+
+
+async def read(
+    thinking: Thinking, messages: Sequence[Message], *, max_tokens: int = 24, begins_with: str = "", **tools: object
+) -> list[str]:
+    writing = thinking.write(messages, max_tokens=max_tokens, begins_with=begins_with, **tools)
+    async with aclosing(writing) as reply:
         return [piece async for piece in reply]
+
+
+def cuts(pieces: Sequence[str]) -> list[int]:
+    """Some places between two pieces where a word begins."""
+    borders = [place for place in range(1, len(pieces)) if pieces[place][0].isspace()]
+    assert len(borders) > 4
+    return [borders[0], borders[2], borders[len(borders) // 2], borders[-1]]
 
 
 def test_it_has_a_name_and_a_longest_slice(model):
@@ -166,6 +185,161 @@ def test_an_end_is_likelier_where_a_sentence_can_end(model):
     assert cut is not None
     assert whole is not None
     assert 0 <= cut < 0.1 < whole <= 1
+
+
+def test_going_on_gives_the_reply_that_nobody_interrupted(goer):
+    """At whichever border it is cut, in the same conversation or in another, and to the same end."""
+
+    async def scenario() -> tuple[list[str], list[tuple[int, str]]]:
+        thinking = goer.open()
+        whole = await read(thinking, LATTE)
+        joined = []
+        for place in cuts(whole):
+            begun = "".join(whole[:place])
+            for at_work in (thinking, goer.open()):
+                rest = await read(at_work, LATTE, max_tokens=24 - place, begins_with=begun)
+                joined.append((place, begun + "".join(rest)))
+        return whole, joined
+
+    whole, joined = asyncio.run(asyncio.wait_for(scenario(), 60))
+
+    assert [(place, "".join(whole)) for place in cuts(whole) for _ in range(2)] == joined
+
+
+def test_a_space_at_the_cut_is_neither_lost_nor_doubled(goer):
+    """Behind a space that was written already comes the word."""
+
+    async def scenario() -> tuple[str, list[str]]:
+        thinking = goer.open()
+        whole = await read(thinking, LATTE)
+        joined = []
+        for place in cuts(whole):
+            begun = "".join(whole[:place]) + whole[place][0]
+            rest = await read(thinking, LATTE, max_tokens=24 - place, begins_with=begun)
+            joined.append(begun + "".join(rest))
+        return "".join(whole), joined
+
+    whole, joined = asyncio.run(asyncio.wait_for(scenario(), 60))
+
+    assert [whole] * 4 == joined
+
+
+def test_behind_half_a_word_it_goes_on(goer):
+    """The tokens may be others than those of the whole word, but what comes joins, and no piece is empty."""
+
+    async def scenario() -> list[tuple[str, list[str]]]:
+        thinking = goer.open()
+        text = "".join(await read(thinking, LATTE))
+        words = [match.start() for match in re.finditer(r"\b\w{4,}", text)]
+        halves = [text[: start + 2] for start in words[:3]]
+        return [(begun, await read(thinking, LATTE, max_tokens=12, begins_with=begun)) for begun in halves]
+
+    went_on = asyncio.run(asyncio.wait_for(scenario(), 60))
+
+    assert len(went_on) > 1
+    for begun, rest in went_on:
+        assert rest
+        assert all(rest)
+        assert "  " not in begun + "".join(rest)
+
+
+def test_going_on_is_no_longer_than_asked(goer):
+    """`max_tokens` and the count are of what is new."""
+
+    async def scenario() -> tuple[list[str], list[str], int, int]:
+        thinking = goer.open()
+        whole = await read(thinking, LATTE)
+        read_whole = thinking.usage.input_tokens
+        place = cuts(whole)[1]
+        rest = await read(thinking, LATTE, max_tokens=2, begins_with="".join(whole[:place]))
+        assert thinking.usage.output_tokens == len(rest)
+        return whole[place : place + 2], rest, read_whole, thinking.usage.input_tokens
+
+    expected, rest, read_whole, read_again = asyncio.run(asyncio.wait_for(scenario(), 60))
+
+    assert expected == rest
+    assert 0 < read_whole <= read_again
+
+
+def test_behind_a_reply_that_is_whole_nothing_comes(goer):
+    """Its end is its end."""
+
+    async def scenario() -> tuple[int, list[str]]:
+        thinking = goer.open()
+        whole = await read(thinking, LATTE, max_tokens=120)
+        return len(whole), await read(thinking, LATTE, max_tokens=20, begins_with="".join(whole))
+
+    pieces, rest = asyncio.run(asyncio.wait_for(scenario(), 60))
+
+    assert pieces < 120
+    assert [] == rest
+
+
+def test_a_reply_that_was_stopped_can_be_gone_on_with(goer):
+    """What came before the stop and what comes now are the whole reply."""
+
+    async def scenario() -> tuple[str, str]:
+        thinking = goer.open()
+        begun = ""
+        async with aclosing(thinking.write(LATTE, max_tokens=24)) as reply:
+            async for piece in reply:
+                begun += piece
+                if len(begun.split()) > 3:
+                    break
+        taken = len(begun.split())
+        whole = await read(goer.open(), LATTE, max_tokens=16)
+        rest = await read(thinking, LATTE, max_tokens=16, begins_with=begun)
+        assert taken < len("".join(whole).split())
+        return "".join(whole), begun + "".join(rest)
+
+    whole, joined = asyncio.run(asyncio.wait_for(scenario(), 60))
+
+    assert joined.startswith(whole)
+
+
+def test_a_beginning_may_have_been_written_for_other_words(goer):
+    """The caller was heard a little differently, and the reply stays one text."""
+    heard = (SYSTEM, Message("user", "I would like a large latte with oat milk please thank you."))
+
+    async def scenario() -> tuple[str, list[str]]:
+        thinking = goer.open()
+        begun = "".join((await read(thinking, LATTE))[:5])
+        return begun, await read(thinking, heard, begins_with=begun)
+
+    begun, rest = asyncio.run(asyncio.wait_for(scenario(), 60))
+
+    assert rest
+    assert "  " not in begun + "".join(rest)
+
+
+def test_who_goes_on_calls_no_tool(goer):
+    """Whatever is asked for; the text is the one without tools."""
+    tool = ToolSpec(name="make_latte", description="Make a latte.", parameters={"type": "object", "properties": {}})
+
+    async def scenario() -> tuple[list[str], list[list[str]]]:
+        thinking = goer.open()
+        begun = "".join((await read(thinking, LATTE))[:4])
+        plain = await read(thinking, LATTE, begins_with=begun)
+        choices = ("auto", "none", "required", "make_latte")
+        return plain, [
+            await read(thinking, LATTE, begins_with=begun, tools=(tool,), tool_choice=choice) for choice in choices
+        ]
+
+    plain, offered = asyncio.run(asyncio.wait_for(scenario(), 60))
+
+    assert plain
+    assert [plain] * 4 == offered
+
+
+def test_who_cannot_go_on_says_what_to_do(model):
+    """No server is guessed at: the error names the remedy, and without a beginning all is as ever."""
+    if model.can_go_on:
+        assert asyncio.run(read(model.open(), LATTE, begins_with="Sure"))
+        return
+    with pytest.raises(CallerError, match="leave begins_with out"):
+        asyncio.run(read(model.open(), LATTE, begins_with="Sure"))
+
+    assert asyncio.run(read(model.open(), LATTE, begins_with=""))
 
 
 def test_conversations_do_not_hear_each_other(model):

@@ -74,6 +74,22 @@ def test_the_reply_is_the_same_to_the_letter(house):
         REPLIES[ThreadLane] = reply
 
 
+def test_what_it_goes_on_with_is_the_same_as_well(house):
+    model, _ = house
+
+    async def story():
+        thinking = model.open()
+        whole = await written(thinking, [SYSTEM, ORDER])
+        begun = "".join(whole[:6])
+        rest = await written(thinking, [SYSTEM, ORDER], begins_with=begun)
+        thinking.close()
+        return "".join(whole), begun + "".join(rest)
+
+    whole, joined = asyncio.run(asyncio.wait_for(story(), 60))
+    assert len(whole) > 20
+    assert joined.startswith(whole)
+
+
 def test_a_tools_arguments_obey_their_grammar(house):
     model, _ = house
 

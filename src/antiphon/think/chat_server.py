@@ -16,7 +16,7 @@ import asyncio
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from antiphon.core.errors import EngineError, PeerError, check_range
+from antiphon.core.errors import CallerError, EngineError, PeerError, check_range
 from antiphon.core.flow import Message
 from antiphon.think.chat_address import read_address
 from antiphon.think.chat_end_mass import EndOpinion
@@ -48,6 +48,7 @@ class ChatServer:
     """The server, seen as a loaded model."""
 
     longest_slice_ns = 0  # it computes elsewhere
+    can_go_on = False  # the protocol has no word for it; of the servers that find one, each means something else
 
     def __init__(self, line: ChatLine, settings: ChatServerSettings) -> None:
         self._requests = ChatRequests(line, settings)
@@ -189,15 +190,22 @@ class ChatThinking:
         max_tokens: int,
         tools: Sequence[ToolSpec] = (),
         tool_choice: str = AUTO,
+        begins_with: str = "",
     ) -> AsyncGenerator[Written, None]:
         """As the contract says. What had come of a reply before it failed is whole as far as it goes.
 
         Raises:
-            CallerError: there are no words to answer, or tools and choice do not fit together.
+            CallerError: there are no words to answer, or tools and choice do not fit together, or there is
+                `begins_with`.
             EngineError: the conversation or the model is closed, before or in the middle of the reply.
             PeerError: the server failed; without `retryable` another try is of no use.
         """
         check_range("max_tokens", max_tokens, 1, MOST_TOKENS)
+        if begins_with:
+            raise CallerError(
+                "a language model behind a server cannot go on with a reply that has begun",
+                hint="leave begins_with out and have the whole reply written anew, or load the model in this process",
+            )
         self._begin()
         fields = {"messages": render_messages(messages), **render_tools(tools, tool_choice)}
         offered = frozenset(tool.name for tool in tools) if tool_choice != NONE else frozenset()

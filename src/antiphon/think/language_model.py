@@ -50,6 +50,7 @@ class Thinking(Protocol):
         max_tokens: int,
         tools: Sequence[ToolSpec] = (),
         tool_choice: str = AUTO,
+        begins_with: str = "",
     ) -> AsyncGenerator[Written, None]:
         """The reply to `messages`, in pieces as they come; whole characters only, none of them empty.
 
@@ -58,8 +59,16 @@ class Thinking(Protocol):
         whoever asked runs them, and asks again with what came of them. `tool_choice` is AUTO, NONE, REQUIRED or a
         tool's name. Closing the generator stops the model at its next token. At most one `write` runs at a time.
 
+        `begins_with` is the raw text that the reply has already, written by an earlier `write`, be it for messages a
+        little different from these. It is not yielded again: the model goes on right behind it, as if it had just
+        written it, and what comes joins it without a space too many or too few. At the border between two tokens,
+        and with the same messages, that is the reply which nobody interrupted. `max_tokens` and `usage.output_tokens`
+        count only what is new, and no tool is called, whatever `tool_choice` asks for. It takes a model that
+        `can_go_on`.
+
         Raises:
-            CallerError: the messages, `tools` or `tool_choice` do not fit together; the message says how.
+            CallerError: the messages, `tools` or `tool_choice` do not fit together; the message says how. Or there is
+                `begins_with` and the model cannot go on.
             EngineError: the model failed.
             PeerError: its server failed.
         """
@@ -81,10 +90,15 @@ class KnowsLimit(Protocol):
 
 
 class LanguageModel(Protocol):
-    """A loaded model, or the server that runs it."""
+    """A loaded model, or the server that runs it.
+
+    `can_go_on` says whether a `write` may begin with text that is there already (`begins_with`). Who holds half a
+    reply of a model that cannot has the whole written anew.
+    """
 
     name: str
     longest_slice_ns: int
+    can_go_on: bool
 
     def open(self) -> Thinking: ...
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -25,6 +25,7 @@ from antiphon.think.completion import Completion
 from antiphon.think.fitting import Fitting, MessageSizes
 from antiphon.think.language_model import AUTO, NONE
 from antiphon.think.llama_server import LlamaServer, ServerPlan, check_model_file, read_chat_template
+from antiphon.think.seam import Seam, readable
 from antiphon.think.sentence_end import end_mass, without_final_mark
 from antiphon.think.slots import SlotTable
 from antiphon.think.tool_asker import ToolAsker
@@ -32,7 +33,7 @@ from antiphon.think.tool_choice import check_choice
 from antiphon.think.tool_result import said_result, told_as_text
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Mapping, Sequence
     from pathlib import Path
 
     from antiphon.core.flow import ToolSpec
@@ -87,6 +88,7 @@ class LlamaModel:
     """The loaded model. It needs a lane of its own with as many threads as conversations."""
 
     longest_slice_ns = 160 * MILLISECOND_NS  # 32 prompt tokens, two threads of a busy 2-core EPYC; 255 with one thread
+    can_go_on = True
 
     def __init__(self, shared: _Shared, *, name: str) -> None:
         self.name = name
@@ -200,7 +202,7 @@ class LlamaThinking:
             CallerError: the last message is not the user's, or the instructions or the tools fill the context.
             EngineError: the model failed.
         """
-        completion = await self._begin(messages, Stage.PREFILL, {"n_predict": 1}, open_last=True)
+        completion = await self._begin(messages, Stage.PREFILL, {"n_predict": 1})
         if completion is None:
             return
         call = self._calls
@@ -234,7 +236,7 @@ class LlamaThinking:
             return None
         asked = [*messages[:-1], Message(messages[-1].role, words)]
         wanted: dict[str, object] = {"n_predict": 1, "n_probs": self._shared.settings.end_candidates}
-        completion = await self._begin(asked, Stage.JUDGE, wanted, open_last=True)
+        completion = await self._begin(asked, Stage.JUDGE, wanted)
         assert completion is not None
         mass = None
         try:
@@ -252,11 +254,13 @@ class LlamaThinking:
         max_tokens: int,
         tools: Sequence[ToolSpec] = (),
         tool_choice: str = AUTO,
+        begins_with: str = "",
     ) -> AsyncGenerator[Written, None]:
         """The reply, cut where the model begins to speak for somebody else; or one call and no text.
 
         What came of a tool is always answered with text, unless `tool_choice` asks for another call. Another
-        `write` of the same conversation waits until this one has ended or was closed.
+        `write` of the same conversation waits until this one has ended or was closed. A reply takes half of the
+        context at most, what it begins with included; where that fills the half, nothing more is written.
 
         Raises:
             CallerError: there are no words to answer, or `max_tokens` is below 1, or the instructions or the tools fill
@@ -265,33 +269,53 @@ class LlamaThinking:
         """
         if max_tokens < 1:
             raise CallerError(f"max_tokens is {max_tokens}", hint="allow a reply one token or more")
-        max_tokens = min(max_tokens, self._shared.context_tokens // 2)  # the other half is for what is answered
         check_choice(tools, tool_choice)
         self.usage, self.reached_limit = Usage(), False
         returned = bool(messages) and messages[-1].role == "tool"
-        if tools and tool_choice != NONE and not (returned and tool_choice == AUTO):
+        if tools and tool_choice != NONE and not begins_with and not (returned and tool_choice == AUTO):
             call = await self._call(messages, tools, tool_choice)
             if call is not None:
                 yield call
                 return
         if returned and self._shared.copies:
             self._refuse_if_closed()
-            yield said_result(messages[-1].text)
+            said = said_result(messages[-1].text)
+            if said.startswith(begins_with):
+                if said != begins_with:
+                    yield said[len(begins_with) :]
+                return
+        async with aclosing(self._text(messages, max_tokens, begins_with)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def _text(self, messages: Sequence[Message], max_tokens: int, written: str) -> AsyncGenerator[str, None]:
+        """What the model writes behind `written`, which it, or one like it, wrote before."""
+        written = readable(written, self._shared.template.markers)
+        written_tokens = await asyncio.to_thread(self._shared.server.count_tokens, written) if written else 0
+        max_tokens = min(max_tokens, self._shared.context_tokens // 2 - written_tokens)  # half is for what is answered
+        if max_tokens < 1:
+            self.reached_limit = True
             return
-        self._reply_tokens = max_tokens
-        completion = await self._begin(messages, Stage.THINK, {"n_predict": max_tokens}, open_last=False)
-        assert completion is not None
-        try:
-            async for step in completion.steps():
-                self._count(step)
-                self.reached_limit = step.reached_limit
-                text = step.text.replace("\ufffd", "")  # bytes that are no character, as a model may well write
-                if text:
-                    yield text
-            if self._shared.server.is_closed:
-                raise EngineError("the language model was closed in the middle of a reply")
-        finally:
-            await completion.stop()
+        self._reply_tokens = written_tokens + max_tokens  # as before it was interrupted, so that the prompt stays
+        wanted = {"n_predict": max_tokens, "seed": self._shared.settings.seed + written_tokens}
+        for seam in (Seam(written), Seam(written, is_literal=True)):
+            completion = await self._begin(messages, Stage.THINK, wanted, reply=seam.held)
+            assert completion is not None
+            try:
+                async for step in completion.steps():
+                    text = seam.join(step.text)
+                    if text is None:
+                        break
+                    self._count(step)
+                    self.reached_limit = step.reached_limit
+                    if text:
+                        yield text
+                else:
+                    if self._shared.server.is_closed:
+                        raise EngineError("the language model was closed in the middle of a reply")
+                    return
+            finally:
+                await completion.stop()
 
     def _count(self, step: Completed) -> None:
         read = Usage()
@@ -323,9 +347,9 @@ class LlamaThinking:
         self._shared.slots.forget(self)
 
     async def _begin(
-        self, messages: Sequence[Message], stage: Stage, wanted: dict[str, object], *, open_last: bool
+        self, messages: Sequence[Message], stage: Stage, wanted: Mapping[str, object], *, reply: str | None = None
     ) -> Completion | None:
-        """Start a completion once this conversation's turn and a slot are there; None if a prefill came too late."""
+        """Complete `reply`, or the user's open message, once turn and slot are there; None if a prefill came late."""
         self._calls += 1
         call = self._calls
         if self._ahead is not None:
@@ -343,7 +367,7 @@ class LlamaThinking:
             kept = await self._fitting.fit(join_messages(told_as_text(messages)), room)
             if stage is Stage.PREFILL and call != self._calls:  # somebody asked for more while it was counted
                 return None
-            prompt = self._shared.template.render(kept, open_last=open_last)
+            prompt = self._shared.template.render(kept, open_last=reply is None) + (reply or "")
             request = {**self._sampling(), **wanted, "prompt": prompt, "id_slot": slot}
             completion = Completion(self._shared.server, self._shared.lane, Job(stage=stage), request)
             self._shared.at_work.add(completion)
