@@ -21,6 +21,7 @@ from antiphon.dialogue.stimuli import (
     TranscriptGrew,
     VoiceStarted,
     VoiceStopped,
+    WordsCorrected,
 )
 from antiphon.dialogue.transitions import step
 from antiphon.dialogue.turn_end import KINDS, Fit, TurnEndModel
@@ -79,9 +80,17 @@ class Conversation:
     def pauses(self, at_ms: float, ended_ms: float) -> tuple[Command, ...]:
         return self.happens(VoiceStopped(at_ns=ns(at_ms), end_samples=round(ended_ms * 16), ended_ns=ns(ended_ms)))
 
-    def transcribed(self, at_ms: float, text: str, draft: int | None = None) -> tuple[Command, ...]:
+    def transcribed(
+        self, at_ms: float, text: str, draft: int | None = None, *, provisional: bool = False
+    ) -> tuple[Command, ...]:
+        transcript, draft = Transcript(text=text, heard_samples=0, is_final=True), draft or self.state.drafts
+        return self.happens(
+            DraftTranscribed(at_ns=ns(at_ms), draft=draft, transcript=transcript, provisional=provisional)
+        )
+
+    def corrected(self, at_ms: float, text: str, draft: int = 1, turn: int = 1) -> tuple[Command, ...]:
         transcript = Transcript(text=text, heard_samples=0, is_final=True)
-        return self.happens(DraftTranscribed(at_ns=ns(at_ms), draft=draft or self.state.drafts, transcript=transcript))
+        return self.happens(WordsCorrected(at_ns=ns(at_ms), draft=draft, turn=turn, transcript=transcript))
 
     def grows(self, at_ms: float, text: str, stable_chars: int) -> tuple[Command, ...]:
         transcript = Transcript(text=text, heard_samples=round(at_ms * 16), stable_chars=stable_chars)
@@ -109,12 +118,14 @@ class Conversation:
         return self.happens(InputEnded(at_ns=ns(at_ms), end_samples=round(at_ms * 16), ended_ns=ns(at_ms)))
 
 
-def heard(text: str = "A latte, please.", talk: Conversation | None = None) -> Conversation:
+def heard(
+    text: str = "A latte, please.", talk: Conversation | None = None, *, provisional: bool = False
+) -> Conversation:
     """The caller said `text` from 0 to 2000 ms; the pause is noticed at 2096, the words known at 2300."""
     talk = talk or Conversation()
     talk.speaks(0)
     talk.pauses(2096, 2000)
-    talk.transcribed(2300, text)
+    talk.transcribed(2300, text, provisional=provisional)
     return talk
 
 

@@ -14,6 +14,7 @@ from antiphon.core.flow import Message, ToolCall, Transcript
 from antiphon.dialogue.commands import (
     CancelTimer,
     ConfirmTurn,
+    CorrectTurn,
     DropDraft,
     DuckReply,
     EndSession,
@@ -27,10 +28,12 @@ from antiphon.dialogue.commands import (
     SetTimer,
     StartDraft,
     StopReply,
+    WriteOn,
     WriteReply,
 )
+from antiphon.dialogue.history import turn_item
 from antiphon.dialogue.options import ReplyOptions
-from antiphon.dialogue.state import Phase, ToolRule
+from antiphon.dialogue.state import Draft, Phase, ToolRule
 from antiphon.dialogue.stimuli import (
     DraftFailed,
     DraftTranscribed,
@@ -60,6 +63,7 @@ from antiphon.dialogue.stimuli import (
     TurnCommitted,
     VoiceStarted,
     VoiceStopped,
+    WordsCorrected,
 )
 
 pytestmark = pytest.mark.unit
@@ -88,7 +92,8 @@ def stimuli() -> st.SearchStrategy[Stimulus]:
         st.builds(InputStalled, **place),
         st.builds(InputEnded, **place),
         st.builds(TranscriptGrew, at_ns=zero, turn=NUMBERS, transcript=words),
-        st.builds(DraftTranscribed, at_ns=zero, draft=NUMBERS, transcript=words),
+        st.builds(DraftTranscribed, at_ns=zero, draft=NUMBERS, transcript=words, provisional=st.booleans()),
+        st.builds(WordsCorrected, at_ns=zero, draft=NUMBERS, turn=NUMBERS, transcript=words),
         st.builds(ProsodyJudged, at_ns=zero, draft=NUMBERS, probability=UNIT),
         st.builds(EndMassMeasured, at_ns=zero, draft=NUMBERS, mass=UNIT),
         st.builds(DraftVoiced, at_ns=zero, draft=NUMBERS),
@@ -140,15 +145,20 @@ def test_no_order_breaks_the_rules(happenings: list[Stimulus], steps_ms: list[in
         now_ms += steps_ms[place % len(steps_ms)] if steps_ms else 10
         if isinstance(happening, TimerFired):
             running.discard(happening.timer)
-        for command in talk.happens(type(happening)(**{**_fields(happening), "at_ns": ns(now_ms)})):
+        for command in talk.happens(replace(happening, at_ns=ns(now_ms))):
             if isinstance(command, SetTimer):
                 running.add(command.timer)
             if isinstance(command, CancelTimer):
                 running.discard(command.timer)
+            if isinstance(command, WriteOn):
+                assert talk.state.draft is not None
+                assert command.draft == talk.state.draft.number
         assert talk.state.phase is not Phase.LISTENING or running <= {Timer.IDLE}
         assert (talk.state.draft is not None) == (talk.state.phase in {Phase.DRAFTING, Phase.SPEAKING})
         assert talk.state.held is None or talk.state.phase in {Phase.HEARING, Phase.DRAFTING}
         assert talk.state.overlap is None or talk.state.phase is Phase.SPEAKING
+        assert not (talk.state.provisional and talk.state.phase is Phase.ENDED)
+        assert not _waits_in_vain(talk.state.draft)
     started = {command.draft for command in talk.ordered(StartDraft)}
     given = {command.draft for command in talk.ordered(SayText) if command.is_whole}
     played = [command.draft for command in talk.ordered(PlayDraft)]
@@ -169,6 +179,7 @@ def test_no_order_breaks_the_rules(happenings: list[Stimulus], steps_ms: list[in
     )
     assert {command.turn for command in talk.ordered(OpenTurn)} <= {command.turn for command in talk.ordered(Listen)}
     _no_tool_runs_early(talk)
+    _words_are_corrected_once(talk)
 
 
 def _no_tool_runs_early(talk: Conversation) -> None:
@@ -182,8 +193,51 @@ def _no_tool_runs_early(talk: Conversation) -> None:
                 assert command.call.name == "price" or command.draft in played
 
 
-def _fields(happening: Stimulus) -> dict[str, object]:
-    return {name: getattr(happening, name) for name in happening.__slots__}
+def _waits_in_vain(draft: Draft | None) -> bool:
+    """Half a reply waits for words, for a tool, or for nothing any more."""
+    return draft is not None and draft.half_written and not (draft.is_provisional or draft.uses_tools or draft.failed)
+
+
+def _words_are_corrected_once(talk: Conversation) -> None:
+    """Each turn that was confirmed as provisional, or it waits for that; and the history has what was told last."""
+    confirmed = [command.turn for command in talk.ordered(ConfirmTurn) if command.provisional]
+    waiting = [one.turn for one in talk.state.provisional]
+    assert sorted(confirmed) == sorted([*(command.turn for command in talk.ordered(CorrectTurn)), *waiting])
+    told = {turn_item(one.turn): one.text for kind in (ConfirmTurn, CorrectTurn) for one in talk.ordered(kind)}
+    for message in talk.state.history:
+        assert message.text == told.get(message.item, message.text)
+    written = {command.draft for command in talk.ordered(WriteReply)}
+    again = [command.draft for command in talk.ordered(WriteOn)]
+    assert set(again) <= written
+    assert len(again) == len(set(again))
+
+
+def hears_by_draft(happening: Stimulus) -> Stimulus:
+    """The same with words that the draft's number tells, whichever ear hears them."""
+    if isinstance(happening, DraftTranscribed | WordsCorrected):
+        return replace(happening, transcript=transcript(("Yes.", "", "I would like a")[happening.draft % 3]))
+    return happening
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(stimuli(), max_size=80), st.integers(1, 400))
+def test_a_careful_ear_that_hears_the_same_changes_nothing(happenings: list[Stimulus], step_ms: int) -> None:
+    """But that it is told so, and that half a reply is written on; the end alone may wait for it."""
+    once, twice = Conversation(tools=TOOLS), Conversation(tools=TOOLS)
+    for place, happening in enumerate(map(hears_by_draft, happenings)):
+        if isinstance(happening, InputEnded):
+            continue
+        said_twice = replace(happening, at_ns=ns(place * step_ms))
+        said_once = replace(said_twice, provisional=False) if isinstance(said_twice, DraftTranscribed) else said_twice
+        commands = twice.happens(said_twice)
+        assert once.happens(said_once) == tuple(
+            replace(command, provisional=False) if isinstance(command, ConfirmTurn) else command
+            for command in commands
+            if not isinstance(command, WriteOn | CorrectTurn)
+        )
+        assert once.state.history == twice.state.history
+    assert not once.ordered(WriteOn)
+    assert not once.ordered(CorrectTurn)
 
 
 def test_the_end_is_final() -> None:

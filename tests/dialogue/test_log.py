@@ -18,14 +18,15 @@ from hypothesis import strategies as st
 from tests.dialogue.conversation import MODEL, SETTINGS
 
 from antiphon.core.errors import CallerError
+from antiphon.core.flow import Transcript
 from antiphon.dialogue import codec
 from antiphon.dialogue import log as log_module
-from antiphon.dialogue.commands import Command, EndSession, Listen
+from antiphon.dialogue.commands import Command, ConfirmTurn, EndSession, Listen
 from antiphon.dialogue.log import MEGABYTE, LogSettings, StimulusLog, line_of, read_log
 from antiphon.dialogue.settings import TurnSettings
 from antiphon.dialogue.state import Dialogue
-from antiphon.dialogue.stimuli import Stimulus, VoiceStarted
-from antiphon.dialogue.turn_end import TurnEndModel
+from antiphon.dialogue.stimuli import DraftTranscribed, Stimulus, VoiceStarted
+from antiphon.dialogue.turn_end import Evidence, TurnEndModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -250,6 +251,21 @@ def test_a_log_from_before_a_field_had_a_default_is_read(tmp_path: Path) -> None
         Dialogue(settings=type(SETTINGS)(), turn_end=MODEL).settings.cut_in_risk
         == read_log(path).start.settings.cut_in_risk
     )
+
+
+def test_a_log_from_before_words_were_heard_twice_is_read(tmp_path: Path) -> None:
+    """What it lacks was not provisional, and nothing waited to be corrected."""
+    transcript = Transcript(text="Yes.", heard_samples=3)
+    said = DraftTranscribed(at_ns=7, draft=1, transcript=transcript)
+    confirmed = ConfirmTurn(turn=1, draft=1, text="Yes.", posterior=0.5, evidence=Evidence(text="Yes."), forced=False)
+    path = changed(
+        written(tmp_path, [(said, (confirmed,))]),
+        lambda lines: [line.replace(',"provisional":false', "").replace(',"provisional":[]', "") for line in lines],
+    )
+    assert "provisional" not in path.read_text()
+    read = read_log(path)
+    assert START == read.start
+    assert [(said, (confirmed,))] == [(step.stimulus, step.commands) for step in read.steps]
 
 
 def test_what_does_not_fit_is_told_once_and_counted(tmp_path: Path) -> None:

@@ -20,10 +20,12 @@ from tests.virtual_time import VirtualClock, run
 
 from antiphon.core.clock import MILLISECOND_NS
 from antiphon.core.errors import CallerError
+from antiphon.dialogue.commands import CorrectTurn, WriteOn
 from antiphon.dialogue.log import Log, Step, StimulusLog, read_log
 from antiphon.dialogue.replay import Fate, compare, first_difference
+from antiphon.dialogue.rerun import rerun
 from antiphon.dialogue.state import Dialogue
-from antiphon.dialogue.stimuli import ReplyBegan, Stimulus
+from antiphon.dialogue.stimuli import ReplyBegan, Stimulus, WordsCorrected
 from antiphon.session import Session
 
 if TYPE_CHECKING:
@@ -197,6 +199,58 @@ def test_a_shorter_wait_cuts_in_and_that_is_counted() -> None:
 def test_a_longer_wait_waits() -> None:
     _, second = rows(by_hand(), shortest_wait_ms=900)
     assert (Fate.ANSWERED, ns(900)) == (second.replayed.fate, second.replayed.after_ns)
+
+
+def heard_twice(*careful: str) -> Log:
+    """As `by_hand`, but by a quick ear; a careful one has heard the second pause 500 ms after it was noticed."""
+    talk = Conversation()
+    talk.speaks(0)
+    talk.pauses(1100, 1000)
+    talk.transcribed(1300, "I want", provisional=True)
+    talk.mass(1350, 0.02)
+    talk.corrected(1700, "I want")
+    talk.speaks(1800)
+    talk.pauses(2600, 2500)
+    talk.transcribed(2750, "I want a lathe.", provisional=True)
+    talk.mass(2800, 0.9999)
+    for text in careful:
+        talk.corrected(3100, text, draft=2)
+    return log_of(talk.log)
+
+
+def corrections(log: Log, **changes: object) -> list[tuple[int, int, int, tuple[Command, ...]]]:
+    return [
+        (each.stimulus.at_ns, each.stimulus.draft, each.stimulus.turn, each.commands)
+        for each in rerun(log, replace(log.start.settings, **changes)).happened
+        if isinstance(each.stimulus, WordsCorrected)
+    ]
+
+
+def test_a_correction_comes_as_long_after_its_draft_began_as_it_did() -> None:
+    """With the same settings bit for bit; it is the draft's, whatever number that has, and its turn's."""
+    log = heard_twice("I want a latte.")
+    assert first_difference(log) is None
+    kinds = [(at_ns, draft, turn, [type(one) for one in led]) for at_ns, draft, turn, led in corrections(log)]
+    assert [(ns(1700), 1, 1, [WriteOn]), (ns(3100), 2, 1, [CorrectTurn, WriteOn])] == kinds
+    # who answers into the hesitation has its words corrected afterwards, and then hears of a second turn
+    kinds = [
+        (at_ns, draft, turn, [type(one) for one in led])
+        for at_ns, draft, turn, led in corrections(log, longest_wait_ms=500)
+    ]
+    assert [(ns(1700), 1, 1, [CorrectTurn, WriteOn]), (ns(3100), 2, 2, [CorrectTurn, WriteOn])] == kinds
+
+
+def test_the_words_of_a_pause_are_those_of_the_best_ear() -> None:
+    """Where the careful one heard none in a turn that was over, the quick one's are."""
+    assert ["I want", "I want a latte."] == [pause.heard for pause in rows(heard_twice("I want a latte."))]
+    assert ["I want", "I want a lathe."] == [pause.heard for pause in rows(heard_twice(" "))]
+
+
+def test_corrections_do_not_move_a_decision() -> None:
+    """Pauses are answered when they were without."""
+    for changes in ({}, {"longest_wait_ms": 500}, {"shortest_wait_ms": 900}, {"speculate": False}):
+        plain = [pause.replayed for pause in rows(by_hand(), **changes)]
+        assert plain == [pause.replayed for pause in rows(heard_twice("I want a latte."), **changes)]
 
 
 def test_a_result_comes_as_long_after_its_order_as_it_did() -> None:

@@ -27,8 +27,9 @@ from antiphon.dialogue.commands import (
     WriteReply,
 )
 from antiphon.dialogue.floor import OF_REPLY
+from antiphon.dialogue.options import ReplyOptions
 from antiphon.dialogue.state import Phase
-from antiphon.dialogue.stimuli import DraftFailed, InputStalled, Timer
+from antiphon.dialogue.stimuli import DraftFailed, InputStalled, Reconfigured, Timer, TurnCommitted
 from antiphon.dialogue.turn_end import Evidence
 
 pytestmark = pytest.mark.unit
@@ -307,6 +308,30 @@ def test_a_reply_that_fails_after_confirmation_gives_the_floor_back() -> None:
     talk.happens(DraftFailed(at_ns=ns(2500), draft=1))
     assert talk.state.phase is Phase.LISTENING
     assert talk.state.history == (Message("user", "A latte, please."),)
+
+
+def test_a_turn_that_the_owner_ended_meanwhile_has_a_number_of_its_own() -> None:
+    """Also if from then on voices end turns."""
+    talk = Conversation()
+    told = Reconfigured(
+        at_ns=0,
+        settings=SETTINGS,
+        instructions="Be brief.",
+        tools=(),
+        interruptible=True,
+        by_hand=True,
+        answers=True,
+        usual=ReplyOptions(),
+        end_samples=0,
+    )
+    talk.happens(told)
+    talk.happens(TurnCommitted(at_ns=ns(1000), end_samples=16_000, ended_ns=ns(1000)))
+    talk.happens(TurnCommitted(at_ns=ns(1100), end_samples=17_600, ended_ns=ns(1100)))
+    talk.happens(replace(told, at_ns=ns(1150), by_hand=False))
+    talk.transcribed(1200, "One.")
+    assert StartDraft(draft=2, turn=2) in talk.reply_ends(2000, "Yes.")
+    talk.transcribed(2100, "Two.")
+    assert [confirmed.turn for confirmed in talk.ordered(ConfirmTurn)] == [1, 2]
 
 
 def test_a_log_replays_to_the_same_commands() -> None:

@@ -28,22 +28,27 @@ LAG_MS = 20.0
 SESSION = "sess_1"
 
 
-def log() -> Log:
+def log(*, twice: bool = False) -> Log:
+    """With `twice` the words are those of a quick ear, and a careful one agrees 300 ms later."""
     talk = Conversation(PATIENT)
     talk.speaks(0)
     talk.pauses(1100, 1000)
-    talk.transcribed(1300, "I want")
+    talk.transcribed(1300, "I want", provisional=twice)
     talk.mass(1350, 0.02)
     talk.prosody(1400, 0.2)
     talk.voiced(1600)
+    if twice:
+        talk.corrected(1620, "I want")
     talk.speaks(1800)
     talk.pauses(2600, 2500)
-    talk.transcribed(2750, "I want a latte.")
+    talk.transcribed(2750, "I want a latte.", provisional=twice)
     talk.mass(2800, 0.9999)
     talk.prosody(2850, 0.95)
     talk.voiced(3000)
     talk.fires(3100, Timer.CONFIRM, talk.state.drafts)
     talk.begins(3100)
+    if twice:
+        talk.corrected(3120, "I want a latte.", draft=2)
     talk.reply_ends(4100, "Coming up.")
     return log_of(talk.log, replace(START, settings=PATIENT))
 

@@ -42,6 +42,14 @@ def test_the_same_settings_are_the_same() -> None:
     assert turn() == with_settings()
 
 
+def test_words_that_are_heard_twice_are_measured_as_words_that_are_heard_once() -> None:
+    """A reply begins as early, whichever settings are tried; only what it goes on with waits for the careful ear."""
+    once, twice = joined(), Joined(told=joined().told, logs=(log(twice=True),), left_out={})
+    for changes in ({}, {"shortest_wait_ms": 100}, {"shortest_wait_ms": 100, "longest_wait_ms": 500}):
+        policy = Policy(settings=replace(log().start.settings, **changes))
+        assert again(once, [policy], [ns(LAG_MS)]).turns == again(twice, [policy], [ns(LAG_MS)]).turns
+
+
 @pytest.mark.parametrize(
     ("shortest_ms", "v2v_ms"),
     [

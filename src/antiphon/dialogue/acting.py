@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from antiphon.core.clock import MILLISECOND_NS
 from antiphon.dialogue.commands import CancelTimer, Command, FinishReply, RunTool, SayText, SetTimer
-from antiphon.dialogue.floor import Outcome, drafting, write_reply
+from antiphon.dialogue.floor import Outcome, drafting, with_draft, write_reply
 from antiphon.dialogue.history import output_of, returned, untold_calls
 from antiphon.dialogue.state import Dialogue, Draft, Phase, Use
 from antiphon.dialogue.stimuli import Timer, TimerFired, ToolCalled, ToolReturned, ToolsWanted
@@ -27,14 +27,14 @@ def tool_called(state: Dialogue, happened: ToolCalled) -> Outcome:
     if draft is None:
         return state, ()
     use = Use(call=happened.call, place=draft.place, said=happened.said)
-    return _go_on_unless_held(_with(state, replace(draft, uses=(*draft.uses, use))), draft, happened.at_ns)
+    return _go_on_unless_held(with_draft(state, replace(draft, uses=(*draft.uses, use))), draft, happened.at_ns)
 
 
 def tools_wanted(state: Dialogue, happened: ToolsWanted) -> Outcome:
     draft = _draft(state, happened.draft)
     if draft is None:
         return state, ()
-    return _go_on_unless_held(_with(state, replace(draft, waits=True)), draft, happened.at_ns)
+    return _go_on_unless_held(with_draft(state, replace(draft, waits=True)), draft, happened.at_ns)
 
 
 def tool_returned(state: Dialogue, happened: ToolReturned) -> Outcome:
@@ -45,7 +45,7 @@ def tool_returned(state: Dialogue, happened: ToolReturned) -> Outcome:
             uses = tuple(
                 replace(use, output=happened.text) if _waits_for(use, happened.call) else use for use in draft.uses
             )
-            state, commands = _go_on_unless_held(_with(state, replace(draft, uses=uses)), draft, happened.at_ns)
+            state, commands = _go_on_unless_held(with_draft(state, replace(draft, uses=uses)), draft, happened.at_ns)
     return state, commands
 
 
@@ -70,9 +70,8 @@ def go_on(state: Dialogue, commands: tuple[Command, ...], at_ns: int, *, afresh:
         draft = replace(draft, waits=False)
         return replace(state, draft=draft), (*commands, CancelTimer(timer=Timer.TOOL), FinishReply(draft=draft.number))
     if draft.waits and all(use.output is not None for use in uses):
-        draft = replace(draft, waits=False, place=draft.place + 1)
-        words = "" if is_ours or draft.evidence is None else draft.evidence.text
-        more = write_reply(state, draft, words)
+        draft = replace(draft, waits=False, place=draft.place + 1, half_written=draft.is_provisional)
+        more = write_reply(state, draft, "" if is_ours else draft.words)
         return replace(state, draft=draft), (*commands, CancelTimer(timer=Timer.TOOL), more)
     if is_ours and any(use.output is None for use in uses) and (starting or afresh):
         patience_ns = state.settings.tool_patience_ms * MILLISECOND_NS
@@ -118,12 +117,3 @@ def _go_on_unless_held(state: Dialogue, draft: Draft, at_ns: int) -> Outcome:
 
 def _draft(state: Dialogue, number: int) -> Draft | None:
     return next((one for one in (state.draft, state.held) if one and one.number == number), None)
-
-
-def _with(state: Dialogue, draft: Draft) -> Dialogue:
-    """`state` with a newer version of one of its drafts."""
-    if state.draft and state.draft.number == draft.number:
-        return replace(state, draft=draft)
-    if state.held and state.held.number == draft.number:
-        return replace(state, held=draft)
-    return replace(state, stopping=draft)

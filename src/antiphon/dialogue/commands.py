@@ -49,6 +49,7 @@ class Prefill:
 class StartDraft:
     """The caller paused: find out what the turn says, by all that was heard until now (DraftTranscribed, DraftFailed).
 
+    Words that are provisional are heard again (WordsCorrected), also if the turn is confirmed and the draft dropped.
     The silence belongs to it: cut at the last frame that counts as voice, words lose their soft ends.
     """
 
@@ -69,13 +70,22 @@ class WriteReply:
     """Measure the end mass, then write and voice a reply, unheard (EndMassMeasured, DraftVoiced, DraftFailed).
 
     The model may ask for tools instead of an end (ToolCalled, ToolsWanted); a further WriteReply of the same draft
-    then goes on behind what it said before.
+    then goes on behind what it said before. From words that are still to be corrected no more is written than the
+    first chunk, until WriteOn or a further WriteReply.
     """
 
     draft: int
     messages: tuple[Message, ...]
     may_use_tools: bool
     options: ReplyOptions = AS_USUAL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOn:
+    """The words that the draft answers are known for good: write the rest of it, behind what is written already."""
+
+    draft: int
+    messages: tuple[Message, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +134,15 @@ class ConfirmTurn:
     posterior: float  # how sure we were that it was over
     evidence: Evidence  # why
     forced: bool  # not judged: it had lasted too long, or the sound had ended
+    provisional: bool = False  # CorrectTurn will tell its words for good
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrectTurn:
+    """What a turn says for good that was confirmed with provisional words; may be the same."""
+
+    turn: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,12 +218,14 @@ Command: TypeAlias = (
     | StartDraft
     | JudgeVoice
     | WriteReply
+    | WriteOn
     | SayText
     | FinishReply
     | RunTool
     | Idle
     | DropDraft
     | ConfirmTurn
+    | CorrectTurn
     | AbandonTurn
     | PlayDraft
     | StopReply

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from antiphon.dialogue import acting, hearing
+from antiphon.dialogue import acting, correcting, hearing
 from antiphon.dialogue.commands import (
     AbandonTurn,
     CancelTimer,
@@ -45,6 +45,7 @@ from antiphon.dialogue.stimuli import (
     TimerFired,
     VoiceStarted,
     VoiceStopped,
+    WordsCorrected,
 )
 from antiphon.dialogue.turn_end import wait_ns
 
@@ -65,15 +66,32 @@ def words_known(state: Dialogue, happened: DraftTranscribed) -> Outcome:
     draft = drafting(state)
     if happened.draft != draft.number or draft.transcript is not None:
         return state, ()
-    text = happened.transcript.text.strip()
-    if not text and (state.held or state.by_hand or not unanswered(state.history)):
+    draft = replace(draft, transcript=happened.transcript, provisional=happened.provisional)
+    if _says_nothing(state, draft):
         return nothing_was_said(state, happened.at_ns)
-    if draft.wants_words and not says_something(text, state.settings.backchannels):
-        return nothing_was_said(state, happened.at_ns)
-    state = replace(state, draft=replace(draft, transcript=happened.transcript))
     if state.held:  # what was heard of it belongs into the prompt, and ReplyEnded will tell
-        return let_go(state)
-    return weigh(state, happened.at_ns)
+        return let_go(replace(state, draft=replace(draft, wants_words=False)))  # it is given up for whatever was said
+    return weigh(replace(state, draft=draft), happened.at_ns)
+
+
+def words_corrected(state: Dialogue, happened: WordsCorrected) -> Outcome:
+    """A careful ear has heard the draft's turn; it may find that nothing was said, as the quick one might have."""
+    before = drafting(state)
+    if happened.draft != before.number:
+        return correcting.turn_corrected(state, happened)
+    if not before.is_provisional:
+        return state, ()
+    draft = replace(before, corrected=happened.transcript)
+    if draft.words != before.words and _says_nothing(state, draft):
+        return nothing_was_said(state, happened.at_ns)
+    return correcting.write_on(replace(state, draft=draft), ())
+
+
+def _says_nothing(state: Dialogue, draft: Draft) -> bool:
+    """Whether a draft's words are no turn, and none waits for an answer."""
+    if not draft.words and (state.held or state.by_hand or not unanswered(state.history)):
+        return True
+    return draft.wants_words and not says_something(draft.words, state.settings.backchannels)
 
 
 def stopped_reply_ends(state: Dialogue, happened: ReplyEnded) -> Outcome:
@@ -88,13 +106,17 @@ def stopped_reply_ends(state: Dialogue, happened: ReplyEnded) -> Outcome:
 def weigh(state: Dialogue, at_ns: int) -> Outcome:
     """The words are known: is the turn over, and what is there to reply?"""
     draft = drafting(state)
-    assert draft.evidence is not None
-    text = draft.evidence.text.strip()
     writes = state.settings.speculate and answer_expected(state)
-    draft = replace(draft, weighed=True, written=writes, options=state.requested or draft.options)
+    draft = replace(
+        draft,
+        weighed=True,
+        written=writes,
+        half_written=writes and draft.is_provisional,
+        options=state.requested or draft.options,
+    )
     state = replace(state, draft=draft)
     after, commands = judge(state, at_ns)
-    return (after, (write_reply(state, draft, text), *commands)) if writes else (after, commands)
+    return (after, (write_reply(state, draft, draft.words), *commands)) if writes else (after, commands)
 
 
 def nothing_was_said(state: Dialogue, at_ns: int) -> Outcome:
@@ -109,11 +131,8 @@ def nothing_was_said(state: Dialogue, at_ns: int) -> Outcome:
     state = replace(state, draft=None, forced=False)
     state, commands = next_turn_by_hand(*next_turn_if_speaking(state, draft, commands), draft)
     if state.held and not state.voice_active:
-        return acting.go_on(
-            replace(state, phase=Phase.SPEAKING, draft=state.held, held=None),
-            (*commands, ResumeReply(draft=state.held.number)),
-            at_ns,
-        )
+        resumed = replace(state, phase=Phase.SPEAKING, draft=state.held, held=None)
+        return correcting.write_on(*acting.go_on(resumed, (*commands, ResumeReply(draft=state.held.number)), at_ns))
     if state.held:
         state, stop = let_go(state)
         commands = (*commands, *stop)
@@ -188,7 +207,7 @@ def judge(state: Dialogue, at_ns: int) -> Outcome:
 
 def confirm(state: Dialogue, draft: Draft, posterior: float, at_ns: int) -> Outcome:
     assert draft.evidence is not None
-    text = draft.evidence.text.strip()
+    text = draft.words
     commands: tuple[Command, ...] = (CancelTimer(timer=Timer.CONFIRM), CancelTimer(timer=Timer.LONGEST_TURN))
     if text:  # without words it is the turn before that is answered again, and that was confirmed already
         confirmed = ConfirmTurn(
@@ -198,8 +217,10 @@ def confirm(state: Dialogue, draft: Draft, posterior: float, at_ns: int) -> Outc
             posterior=posterior,
             evidence=draft.evidence,
             forced=state.forced,
+            provisional=draft.is_provisional,
         )
-        commands = (*commands, confirmed)
+        state, settled = correcting.expect_words(state, draft)
+        commands = (*commands, confirmed, *settled)
     else:
         commands = (*commands, AbandonTurn(turn=state.turn))
     history = said(state.history, "user", text, turn_item(state.turn))
@@ -210,9 +231,10 @@ def confirm(state: Dialogue, draft: Draft, posterior: float, at_ns: int) -> Outc
     if draft.failed or not wanted or (asked_late and draft.written):  # what the owner asked for comes then, or never
         return yield_floor(replace(state, draft=None), (*commands, DropDraft(draft=draft.number)), at_ns)
     draft = replace(draft, options=state.requested or draft.options)
-    state = replace(state, draft=draft, requested=None)
     if not draft.written:
+        draft = replace(draft, written=True, half_written=draft.is_provisional)
         commands = (*commands, write_reply(state, draft))
+    state = replace(state, draft=draft, requested=None)
     return acting.go_on(
         replace(state, phase=Phase.SPEAKING), (*commands, PlayDraft(draft=draft.number, options=draft.options)), at_ns
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from antiphon.core.clock import MILLISECOND_NS, SECOND_NS
 from antiphon.dialogue.commands import (
@@ -23,6 +23,9 @@ from antiphon.dialogue.commands import (
 from antiphon.dialogue.history import answerable, prompt
 from antiphon.dialogue.state import Dialogue, Draft, Phase
 from antiphon.dialogue.stimuli import InputEnded, InputStalled, Timer, VoiceStopped
+
+if TYPE_CHECKING:
+    from antiphon.core.flow import Message
 
 Outcome: TypeAlias = tuple[Dialogue, tuple[Command, ...]]
 Silence: TypeAlias = VoiceStopped | InputStalled | InputEnded  # how a caller falls silent
@@ -130,11 +133,18 @@ def _take_floor(state: Dialogue, commands: tuple[Command, ...], at_ns: int) -> O
     if state.requested:
         return answer_now(state, at_ns, commands)
     if state.input_ended:
-        return replace(state, phase=Phase.ENDED), (*commands, EndSession())
+        return end(state, commands)
     if state.settings.idle_ms:
         idle_ns = at_ns + state.settings.idle_ms * MILLISECOND_NS
         commands = (*commands, SetTimer(timer=Timer.IDLE, at_ns=idle_ns, generation=state.turn))
     return replace(state, phase=Phase.LISTENING), commands
+
+
+def end(state: Dialogue, commands: tuple[Command, ...]) -> Outcome:
+    """Nobody will speak any more: the conversation is over once the words of its turns are known for good."""
+    if state.provisional:
+        return replace(state, phase=Phase.LISTENING), commands
+    return replace(state, phase=Phase.ENDED), (*commands, EndSession())
 
 
 def answer_expected(state: Dialogue) -> bool:
@@ -155,20 +165,25 @@ def answer_now(state: Dialogue, at_ns: int, commands: tuple[Command, ...]) -> Ou
 
 def write_reply(state: Dialogue, draft: Draft, words: str = "") -> WriteReply:
     """Have a draft written, as far as its tools have come."""
-    instructions = state.instructions if draft.options.instructions is None else draft.options.instructions
     return WriteReply(
         draft=draft.number,
-        messages=answerable(prompt(instructions, state.history, words, draft.uses)),
+        messages=to_answer(state, draft, words),
         may_use_tools=draft.place + 1 < MOST_PASSES,
         options=draft.options,
     )
 
 
+def to_answer(state: Dialogue, draft: Draft, words: str = "") -> tuple[Message, ...]:
+    """What a draft is written from: `words` are those of a turn that is not history yet."""
+    instructions = state.instructions if draft.options.instructions is None else draft.options.instructions
+    return answerable(prompt(instructions, state.history, words, draft.uses))
+
+
 def next_turn_by_hand(
     state: Dialogue, commands: tuple[Command, ...], draft: Draft
 ) -> tuple[Dialogue, tuple[Command, ...]]:
-    """What comes after a turn that the owner ended belongs to the next one."""
-    if not state.by_hand:
+    """What comes after a turn that the owner ended belongs to the next one, and so does one that they ended since."""
+    if not state.by_hand and state.committed is None:
         return state, commands
     turn = state.turn + 1
     start = max(draft.end_samples, state.next_from)
@@ -186,6 +201,15 @@ def say_next(state: Dialogue, at_ns: int, commands: tuple[Command, ...]) -> Outc
         SayText(draft=number, text=say.text, is_whole=True),
         PlayDraft(draft=number, options=reply.options),
     )
+
+
+def with_draft(state: Dialogue, draft: Draft) -> Dialogue:
+    """`state` with a newer version of one of its drafts."""
+    if state.draft and state.draft.number == draft.number:
+        return replace(state, draft=draft)
+    if state.held and state.held.number == draft.number:
+        return replace(state, held=draft)
+    return replace(state, stopping=draft)
 
 
 def drafting(state: Dialogue) -> Draft:

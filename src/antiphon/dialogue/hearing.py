@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from antiphon.dialogue.commands import EndSession, Listen, Prefill, Transcribe
+from antiphon.dialogue.commands import Listen, Prefill, Transcribe
 from antiphon.dialogue.floor import (
     EVERYTHING,
     Outcome,
     answer_expected,
     caller_pauses,
+    end,
     hear,
     let_go,
     next_look,
@@ -18,7 +19,7 @@ from antiphon.dialogue.floor import (
 )
 from antiphon.dialogue.history import prompt, told
 from antiphon.dialogue.interruption import says_something
-from antiphon.dialogue.state import Dialogue, Phase, Say
+from antiphon.dialogue.state import Dialogue, Say
 from antiphon.dialogue.stimuli import (
     DraftFailed,
     InputEnded,
@@ -81,7 +82,7 @@ def input_ends_in_speech(state: Dialogue, happened: InputEnded) -> Outcome:
 
 
 def input_ends_in_silence(state: Dialogue, _: InputEnded) -> Outcome:
-    return replace(state, phase=Phase.ENDED, input_ended=True, voice_active=False), (EndSession(),)
+    return end(replace(state, input_ended=True, voice_active=False), ())
 
 
 def stopped_reply_ends(state: Dialogue, happened: ReplyEnded) -> Outcome:

@@ -71,8 +71,11 @@ def deleted(history: History, item: str) -> History:
 
 def truncated(history: History, item: str, text: str) -> History:
     """`history` with less of an item."""
-    if not text.strip():
-        return deleted(history, item)
+    return reworded(history, item, text) if text.strip() else deleted(history, item)
+
+
+def reworded(history: History, item: str, text: str) -> History:
+    """`history` with other words of an item."""
     return tuple(
         Message(message.role, text.strip(), message.call, message.item) if message.item == item else message
         for message in history

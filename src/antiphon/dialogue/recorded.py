@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 INSIDE = (
     stimuli.TranscriptGrew,
     stimuli.DraftTranscribed,
+    stimuli.WordsCorrected,
     stimuli.ProsodyJudged,
     stimuli.EndMassMeasured,
     stimuli.DraftVoiced,
@@ -38,6 +39,7 @@ INSIDE = (
 # Which order a draft's news answers; what is not named here answers the draft's latest order.
 ORDERS: dict[type, tuple[type, ...]] = {
     stimuli.DraftTranscribed: (do.StartDraft,),
+    stimuli.WordsCorrected: (do.StartDraft,),
     stimuli.ProsodyJudged: (do.JudgeVoice,),
     stimuli.EndMassMeasured: (do.WriteReply,),
     stimuli.DraftVoiced: (do.WriteReply, do.SayText),

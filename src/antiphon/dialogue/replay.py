@@ -193,6 +193,11 @@ class _Found:
     fate: Fate = Fate.OPEN
     at_ns: int | None = None
 
+    def correct(self, text: str) -> None:
+        """A careful ear heard that; where it heard nothing in a turn that is over, the quick one's words stand."""
+        if text.strip() or self.fate is Fate.OPEN:
+            self.heard = text
+
     def decision(self) -> Decision:
         if self.fate is Fate.OPEN and self.heard is None:
             return Decision(fate=Fate.NO_WORDS)
@@ -215,6 +220,8 @@ def _decisions(happened: Sequence[Happened], log: Log) -> dict[int, _Found]:
         ended_ns = stimulus.ended_ns if is_silence(stimulus) else ended_ns
         if isinstance(stimulus, stimuli.DraftTranscribed) and stimulus.draft in by_draft:
             by_draft[stimulus.draft].heard = stimulus.transcript.text
+        elif isinstance(stimulus, stimuli.WordsCorrected) and stimulus.draft in by_draft:
+            by_draft[stimulus.draft].correct(stimulus.transcript.text)
         for command in each.commands:
             if isinstance(command, do.StartDraft) and silence is not None:
                 pause = _Found(ended_ns=ended_ns, goes_on=_goes_on(log, silence))

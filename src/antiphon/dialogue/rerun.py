@@ -102,6 +102,7 @@ class _Reply:
     """A draft of the replayed conversation."""
 
     twin: KnownDraft | None
+    turn: int = 0  # that it was begun for
     orders: dict[type, int] = field(default_factory=dict)
     voiced_ns: int | None = None  # when its first sound is ready
     may_sound_ns: int | None = None  # since when it may be heard; None: it may not
@@ -213,7 +214,8 @@ class _World:
             self._stop_looking()
         if number not in self._replies:
             silence = self._silence if kind is do.StartDraft else None
-            self._replies[number] = _Reply(twin=self._recorded.twin(command, now_ns, silence))
+            twin = self._recorded.twin(command, now_ns, silence)
+            self._replies[number] = _Reply(twin=twin, turn=getattr(command, "turn", 0))
         reply = self._replies[number]
         which = reply.orders.get(kind, 0)
         reply.orders[kind] = which + 1
@@ -230,9 +232,13 @@ class _World:
             self._news(number, now_ns + self._recorded.voicing_ns, stimuli.DraftVoiced(at_ns=0, draft=number))
 
     def _news(self, number: int, at_ns: int, recorded: Any) -> None:
+        reply = self._replies[number]
+        if isinstance(recorded, stimuli.WordsCorrected):
+            self._answer_at(at_ns, recorded, draft=number, turn=reply.turn)
+            return
         self._answer_at(at_ns, recorded, draft=number)
         if isinstance(recorded, stimuli.DraftVoiced):
-            self._replies[number].voiced_ns = at_ns
+            reply.voiced_ns = at_ns
             self._sounds(number)
 
     # Replies.

@@ -57,6 +57,8 @@ class Draft:
     ended_ns: int  # when the caller's last speech sample was captured
     end_samples: int
     transcript: Transcript | None = None
+    provisional: bool = False  # a quick ear's, to be corrected
+    corrected: Transcript | None = None  # by a careful ear
     end_mass: float | None = None
     prosody: float | None = None
     voice_asked: bool = False  # the prosody judge is at work, or was
@@ -64,6 +66,7 @@ class Draft:
     failed: bool = False
     weighed: bool = False  # its words were judged, and given to the language model if that may speculate
     written: bool = False  # the language model was asked for the reply
+    half_written: bool = False  # from words that were provisional: WriteOn is to come, or a further WriteReply
     wants_words: bool = False  # a backchannel alone is no turn here
     interruptible: bool = True
     options: ReplyOptions = AS_USUAL
@@ -73,12 +76,40 @@ class Draft:
     waits: bool = False  # the model has made its calls and waits for what comes of them
 
     @property
+    def is_provisional(self) -> bool:
+        """Whether its words are still to be corrected."""
+        return self.provisional and self.corrected is None
+
+    @property
+    def words(self) -> str:
+        """What the turn says, by the best ear that has spoken; empty until the words are known."""
+        heard = self.corrected or self.transcript
+        return heard.text.strip() if heard else ""
+
+    @property
+    def uses_tools(self) -> bool:
+        """Whether the model has asked for tools and was not yet told what came of them."""
+        return self.waits or any(use.place == self.place for use in self.uses)
+
+    @property
     def evidence(self) -> Evidence | None:
-        """What the turn end is judged by; None until the words are known."""
+        """What the turn end is judged by; None until the words are known.
+
+        The words are the quick ear's, corrected or not: what judges was fitted to it.
+        """
         if self.transcript is None:
             return None
         heard = self.transcript
         return Evidence(text=heard.text, ears=heard.end_probability, end_mass=self.end_mass, prosody=self.prosody)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provisional:
+    """A turn that was confirmed with words which are still to be corrected."""
+
+    draft: int
+    turn: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +155,7 @@ class Dialogue:
     stopping: Draft | None = None  # the reply that was stopped and has not yet told what was heard of it
     overlap: Overlap | None = None  # while SPEAKING
     history: History = field(default=())
+    provisional: tuple[Provisional, ...] = ()  # the oldest first
     voice_active: bool = False  # the caller speaks right now, whoever has the floor
     goes_on: bool = False  # they spoke on through the end of a turn that lasted too long
     forced: bool = False  # the turn is to be answered without judging whether it is over

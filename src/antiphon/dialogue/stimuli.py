@@ -82,6 +82,20 @@ class DraftTranscribed:
     at_ns: int
     draft: int
     transcript: Transcript
+    provisional: bool = False  # a quick ear's words; those of a careful one follow, for good
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordsCorrected:
+    """What a careful ear heard in the same sound; comes once, after words that were provisional.
+
+    The quick ear's words again if the careful one failed.
+    """
+
+    at_ns: int
+    draft: int
+    turn: int  # that the draft was begun for
+    transcript: Transcript
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,6 +283,7 @@ Stimulus: TypeAlias = (
     | InputEnded
     | TranscriptGrew
     | DraftTranscribed
+    | WordsCorrected
     | ProsodyJudged
     | EndMassMeasured
     | DraftVoiced

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from antiphon.dialogue import acting, drafting, floor, hearing, owning, speaking
+from antiphon.dialogue import acting, correcting, drafting, floor, hearing, owning, speaking
 from antiphon.dialogue.state import Dialogue, Phase
 from antiphon.dialogue.stimuli import (
     DraftFailed,
@@ -44,6 +44,7 @@ from antiphon.dialogue.stimuli import (
     TurnCommitted,
     VoiceStarted,
     VoiceStopped,
+    WordsCorrected,
 )
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ _AFTER_TURN = (DRAFTING, SPEAKING, LISTENING, HEARING, ENDED)  # where judging a
 
 TRANSITIONS: dict[tuple[Phase, type[Stimulus]], Rule] = {
     (LISTENING, VoiceStarted): rule(hearing.turn_begins, HEARING),
-    (LISTENING, InputEnded): rule(hearing.input_ends_in_silence, ENDED),
+    (LISTENING, InputEnded): rule(hearing.input_ends_in_silence, LISTENING, ENDED),
+    (LISTENING, WordsCorrected): rule(correcting.turn_corrected, LISTENING, ENDED),
     (LISTENING, ToolReturned): rule(acting.tool_returned, LISTENING),
     (LISTENING, SayRequested): rule(hearing.say_now, SPEAKING),
     (LISTENING, InterruptibleSet): rule(hearing.interruptible_set, LISTENING),
@@ -94,6 +96,7 @@ TRANSITIONS: dict[tuple[Phase, type[Stimulus]], Rule] = {
     (HEARING, InputStalled): rule(floor.caller_pauses, DRAFTING),
     (HEARING, InputEnded): rule(hearing.input_ends_in_speech, DRAFTING),
     (HEARING, TranscriptGrew): rule(hearing.words_grow, HEARING),
+    (HEARING, WordsCorrected): rule(correcting.turn_corrected, HEARING),
     (HEARING, TimerFired): rule(hearing.timer_fires_in_speech, HEARING, DRAFTING),
     (HEARING, ReplyEnded): rule(hearing.stopped_reply_ends, HEARING),
     (HEARING, ReplyBegan): rule(hearing.held_reply_begins, HEARING),
@@ -108,6 +111,7 @@ TRANSITIONS: dict[tuple[Phase, type[Stimulus]], Rule] = {
     (DRAFTING, InputStalled): rule(drafting.voice_stops, DRAFTING),
     (DRAFTING, InputEnded): rule(drafting.input_ends_in_pause, *_AFTER_TURN),
     (DRAFTING, DraftTranscribed): rule(drafting.words_known, *_AFTER_TURN),
+    (DRAFTING, WordsCorrected): rule(drafting.words_corrected, *_AFTER_TURN),
     (DRAFTING, ProsodyJudged): rule(drafting.voice_judged, *_AFTER_TURN),
     (DRAFTING, EndMassMeasured): rule(drafting.mass_measured, *_AFTER_TURN),
     (DRAFTING, DraftVoiced): rule(drafting.draft_voiced, DRAFTING),
@@ -126,6 +130,7 @@ TRANSITIONS: dict[tuple[Phase, type[Stimulus]], Rule] = {
     (SPEAKING, InputStalled): rule(speaking.voice_over_reply_stops, SPEAKING, DRAFTING),
     (SPEAKING, InputEnded): rule(speaking.input_ends_in_reply, SPEAKING),
     (SPEAKING, TranscriptGrew): rule(speaking.words_over_reply, SPEAKING, HEARING, DRAFTING),
+    (SPEAKING, WordsCorrected): rule(correcting.turn_corrected, SPEAKING),
     (SPEAKING, TimerFired): rule(speaking.timer_fires_in_reply, SPEAKING, HEARING),
     (SPEAKING, DraftVoiced): rule(drafting.draft_voiced, SPEAKING),
     (SPEAKING, DraftFailed): rule(speaking.reply_fails, SPEAKING, LISTENING, HEARING, DRAFTING, ENDED),
