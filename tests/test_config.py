@@ -299,6 +299,24 @@ def test_reading_settings_loads_no_heavy_library() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_a_quick_recognizer_is_no_must(tmp_path: Path) -> None:
+    """Empty, nobody is quick; else it is named as the recognizer is. All models together are known by their names."""
+    default = loaded(tmp_path).config.models
+    both = loaded(tmp_path, sets=("models.quick_recognizer=moonshine-tiny.en", "models.prosody=")).config.models
+    own = loaded(tmp_path, '[models]\nquick_recognizer = "~/models/moonshine"').config.models
+
+    assert default == loaded(tmp_path, sets=(f"models.quick_recognizer={default.quick_recognizer}",)).config.models
+    assert loaded(tmp_path, sets=("models.quick_recognizer=",)).config.models.quick_recognizer == ""
+    assert own.quick_recognizer == "~/models/moonshine"
+    assert both.names == (
+        default.voice_detector,
+        default.recognizer,
+        "moonshine-tiny.en",
+        default.language_model,
+        default.voice,
+    )
+
+
 def test_the_recognizer_hears_the_language_that_is_set(tmp_path: Path) -> None:
     """English unless told otherwise; what is no code is refused with the setting's name and the remedy."""
     assert loaded(tmp_path).config.whisper.language == "en"

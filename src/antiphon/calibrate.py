@@ -51,6 +51,7 @@ REPLY_TOKENS = 24
 FIRST_CHUNK = "Sure, one latte coming,"
 SENTENCE = "Your triple shot cappuccino with skim milk will be ready for you in just a few minutes."
 STEPS = ("loading the models", "voice detection", "tone of voice", "recognition", "language model", "voice")
+QUICK_STEP = "quick recognition"
 
 
 async def calibrate(
@@ -77,6 +78,10 @@ async def calibrate(
         note(STEPS[3])
         encode, decode = await _recognition(engines.recognizer, pcm)
         costs = replace(costs, encode=encode, decode=decode, recognizer_threads=plan.stage("recognizer").threads)
+        if engines.quick_recognizer is not None:
+            note(QUICK_STEP)
+            quick = _cost(await _heard(engines.quick_recognizer, pcm, has_looked=True))
+            costs = replace(costs, quick_recognition=quick, quick_recognizer_threads=_quick_threads(plan))
         if not is_served(config.models.language_model):
             note(STEPS[4])
             prompt_token, generated_token = await _tokens(engines.language_model)
@@ -98,6 +103,7 @@ def _alone(config: Config, plan: Plan) -> Config:
     cpu = replace(
         config.cpu,
         recognizer_threads=plan.stage("recognizer").threads,
+        quick_recognizer_threads=_quick_threads(plan),
         language_model_threads=0 if is_served(config.models.language_model) else plan.stage("language_model").threads,
         prosody_threads=1,
         voice_threads=1,
@@ -107,6 +113,10 @@ def _alone(config: Config, plan: Plan) -> Config:
         cpu=cpu,
         capacity=replace(config.capacity, conversations=1),
     )
+
+
+def _quick_threads(plan: Plan) -> int:
+    return plan.stage("quick_recognizer").threads if plan.has_quick_recognizer else 0
 
 
 def _order() -> Pcm:
@@ -138,19 +148,28 @@ async def _prosody(judge: ProsodyJudge, pcm: Pcm) -> Cost:
 
 async def _recognition(recognizer: Recognizer, pcm: Pcm) -> tuple[Cost, Cost]:
     """(encode, decode). Another engine than Whisper has no such parts: all of its time is decoding."""
+    whole = await _heard(recognizer, pcm)
+    encoded = await _encode(recognizer, pcm)
+    decoded = [max(1, ns - encoded.median_ns) for ns in whole]
+    return encoded, _cost(decoded)
+
+
+async def _heard(recognizer: Recognizer, pcm: Pcm, *, has_looked: bool = False) -> list[int]:
+    """ns, for each time that the turn was heard; `has_looked`: a second before, it was heard as far as that."""
     whole = []
+    looks_at = len(pcm) - HEARING_RATE_HZ
     for _ in _repeats():
         recognition = recognizer.open()
         recognition.feed(AudioFrame(pcm=pcm[:1], rate_hz=HEARING_RATE_HZ, pos_samples=0, captured_ns=0))
         recognition.begin(0)
         recognition.feed(AudioFrame(pcm=pcm[1:], rate_hz=HEARING_RATE_HZ, pos_samples=1, captured_ns=0))
+        if has_looked:
+            await recognition.transcribe(looks_at, final=False)
         began_ns = time.perf_counter_ns()
         await recognition.transcribe(len(pcm), final=True)
         whole.append(time.perf_counter_ns() - began_ns)
         recognition.close()
-    encoded = await _encode(recognizer, pcm)
-    decoded = [max(1, ns - encoded.median_ns) for ns in whole]
-    return encoded, _cost(decoded)
+    return whole
 
 
 async def _encode(recognizer: Recognizer, pcm: Pcm) -> Cost:

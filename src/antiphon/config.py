@@ -35,6 +35,7 @@ from antiphon.core.errors import CallerError
 from antiphon.dialogue.log import LogSettings
 from antiphon.dialogue.settings import TurnSettings
 from antiphon.hardware.plan_settings import CapacitySettings, CpuSettings, GpuSettings
+from antiphon.hear.moonshine_settings import MoonshineSettings
 from antiphon.hear.whisper_settings import WhisperSettings
 from antiphon.scheduling.settings import SchedulingSettings
 from antiphon.serve_settings import ServeSettings
@@ -54,13 +55,15 @@ FOREIGN_VARIABLES = {"chat_server.openai_key": "OPENAI_API_KEY"}
 OTHER_VARIABLES = frozenset({"ANTIPHON_CACHE"})  # ours too, but no setting: it moves the models' cache
 # Kubernetes tells each pod of a service called "antiphon" in these.
 KUBERNETES = re.compile(r"ANTIPHON_(SERVICE_(HOST|PORT)|PORT)(_\w+)?")
+MAY_BE_EMPTY = frozenset({"prosody", "quick_recognizer"})  # models that a conversation can do without
 TYPO = 0.82  # so like a setting's variable must another be to be a slip: Kubernetes sets ANTIPHON_SERVICE_HOST itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChoice:
-    """Which model does what: names of the catalogue; for the recognizer also a folder of a Whisper model in
-    CTranslate2's form, written with a slash; for the language model a GGUF file's path or a server's address.
+    """Which model does what: names of the catalogue; for the recognizers also a folder of a Whisper model in
+    CTranslate2's form or of a Moonshine model, written with a slash; for the language model a GGUF file's path or a
+    server's address.
 
     Raises:
         CallerError: a role that cannot stay empty is empty, or the server's address is none.
@@ -69,6 +72,9 @@ class ModelChoice:
     voice_detector: Annotated[str, "hears that somebody speaks"] = "silero-v6"
     prosody: Annotated[str, "hears whether it sounded finished; empty: nobody does"] = "smart-turn-v3.2"
     recognizer: Annotated[str, "turns speech into words; a name, or the path of a folder"] = "whisper-tiny.en"
+    quick_recognizer: Annotated[
+        str, "finds the words that a reply begins on, before the recognizer hears the whole turn; empty: nobody does"
+    ] = ""
     language_model: Annotated[str, "writes the replies"] = "smollm2-135m-instruct-q4_1"
     voice: Annotated[str, "speaks the replies"] = "hibari-heart"
     starts_thinking: Annotated[bool, "the language model's replies begin inside a thought, with no tag to open it"] = (
@@ -78,10 +84,16 @@ class ModelChoice:
     def __post_init__(self) -> None:
         for item in fields(self):
             value = getattr(self, item.name)
-            if item.name != "prosody" and isinstance(value, str) and not value.strip():
+            if item.name not in MAY_BE_EMPTY and isinstance(value, str) and not value.strip():
                 raise CallerError(f"{item.name} is empty", hint="`antiphon models list` shows the names")
         if is_address(self.language_model):
             read_address(self.language_model)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all models that are to be loaded."""
+        values = (getattr(self, item.name) for item in fields(self))
+        return tuple(value for value in values if isinstance(value, str) and value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +109,7 @@ class Config:
     chunker: ChunkerSettings = field(default_factory=ChunkerSettings)
     spoken_form: SpokenFormSettings = field(default_factory=SpokenFormSettings)
     whisper: WhisperSettings = field(default_factory=WhisperSettings)
+    moonshine: MoonshineSettings = field(default_factory=MoonshineSettings)
     llama: LlamaSettings = field(default_factory=LlamaSettings)
     chat_server: ChatServerSettings = field(default_factory=ChatServerSettings)
     record: LogSettings = field(default_factory=LogSettings)

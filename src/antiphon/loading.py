@@ -1,4 +1,4 @@
-"""The chosen models and the plan in -> the five engines, loaded side by side, each on a lane of its own, out.
+"""The chosen models and the plan in -> the engines, loaded side by side, each on a lane of its own, out.
 
 Each engine loads on its lane's thread, so that the threads that its library starts are as nice as the lane is.
 Threads: the event loop; reading models takes place on the lanes.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from antiphon.speak.synthesizer import Synthesizer
     from antiphon.think.language_model import LanguageModel
 
-    _Loaded: TypeAlias = tuple[VoiceDetector, ProsodyJudge | None, Recognizer, LanguageModel, Synthesizer]
+    _Loaded: TypeAlias = tuple[
+        VoiceDetector, ProsodyJudge | None, Recognizer, Recognizer | None, LanguageModel, Synthesizer
+    ]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,7 +51,9 @@ class Lanes:
             for facts in lane_facts(plan):
                 lanes.by_role[Role(facts.name)] = ThreadLane(facts.name, threads=facts.width)
             return lanes
-        scheduler = CpuScheduler(config.scheduling, cores=max(1, int(plan.usable_cores)), clock=clock)
+        # As stages' threads are counted: a second thread of a core is no place for dense arithmetic, so an engine that
+        # is planned on all four cores of a laptop has no room beside it, though the system counts eight.
+        scheduler = CpuScheduler(config.scheduling, cores=max(1, int(plan.computing_cores)), clock=clock)
         lanes = cls(scheduler=scheduler)
         for facts in lane_facts(plan):
             role = Role(facts.name)
@@ -63,6 +68,7 @@ class Lanes:
 
 def lane_facts(plan: Plan) -> tuple[LaneFacts, ...]:
     """What the policy is to know of each lane."""
+    quick = (Role.QUICK_RECOGNIZER,) if plan.has_quick_recognizer else ()
     return tuple(
         LaneFacts(
             name=str(role),
@@ -72,7 +78,7 @@ def lane_facts(plan: Plan) -> tuple[LaneFacts, ...]:
             shares_cores=role is Role.LANGUAGE_MODEL,
             nice=plan.stage(role).nice,
         )
-        for role in (Role.RECOGNIZER, Role.PROSODY, Role.LANGUAGE_MODEL, Role.VOICE)
+        for role in (Role.RECOGNIZER, *quick, Role.PROSODY, Role.LANGUAGE_MODEL, Role.VOICE)
     )
 
 
@@ -96,16 +102,10 @@ async def load_engines(config: Config, store: Store, plan: Plan, lanes: Lanes) -
 
         return SmartTurnJudge.load(store.file(models.prosody), lane=lane[Role.PROSODY], threads=threads[Role.PROSODY])
 
-    def recognizer() -> Recognizer:
-        from antiphon.hear.whisper import WhisperRecognizer  # noqa: PLC0415
-        from antiphon.hear.whisper_settings import own_folder  # noqa: PLC0415
-
-        return WhisperRecognizer.load(
-            own_folder(models.recognizer) or store.locate(models.recognizer),
-            lane=lane[Role.RECOGNIZER],
-            threads=threads[Role.RECOGNIZER],
-            settings=config.whisper,
-        )
+    async def recognizer(name: str, role: Role) -> Recognizer | None:
+        if not name:
+            return None
+        return await lane[role].load(partial(_recognizer, name, config, store, lane[role], threads[role]))
 
     def language_model() -> LanguageModel:
         name = models.language_model
@@ -132,7 +132,8 @@ async def load_engines(config: Config, store: Store, plan: Plan, lanes: Lanes) -
     loading = (
         asyncio.to_thread(voice_detector),  # it computes on the event loop
         lane[Role.PROSODY].load(prosody),
-        lane[Role.RECOGNIZER].load(recognizer),
+        recognizer(models.recognizer, Role.RECOGNIZER),
+        recognizer(models.quick_recognizer, Role.QUICK_RECOGNIZER),
         lane[Role.LANGUAGE_MODEL].load(language_model),
         lane[Role.VOICE].load(voice),
     )
@@ -143,5 +144,25 @@ async def load_engines(config: Config, store: Store, plan: Plan, lanes: Lanes) -
             if each is not None and not isinstance(each, BaseException):
                 each.close()
         raise failures[0]
-    detector, judge, ears, mind, mouth = cast("_Loaded", tuple(loaded))
-    return Engines(voice_detector=detector, prosody=judge, recognizer=ears, language_model=mind, synthesizer=mouth)
+    detector, judge, ears, quick_ears, mind, mouth = cast("_Loaded", tuple(loaded))
+    return Engines(
+        voice_detector=detector,
+        prosody=judge,
+        recognizer=ears,
+        quick_recognizer=quick_ears,
+        language_model=mind,
+        synthesizer=mouth,
+    )
+
+
+def _recognizer(name: str, config: Config, store: Store, lane: Lane, threads: int) -> Recognizer:
+    from antiphon.hear.recognizers import load_recognizer  # noqa: PLC0415 - in the lane's thread, as the others
+    from antiphon.hear.whisper_settings import own_folder  # noqa: PLC0415
+
+    return load_recognizer(
+        own_folder(name) or store.locate(name),
+        lane=lane,
+        threads=threads,
+        whisper=config.whisper,
+        moonshine=config.moonshine,
+    )

@@ -31,6 +31,10 @@ MECHANISMS = {
         does="the language model reads the stable words while the caller speaks", off="turn.read_ahead=false"
     ),
     "prosody": Mechanism(does="the tone of voice is judged where the words leave doubt", off="models.prosody="),
+    "two-pass": Mechanism(
+        does="a quick recognizer's words begin the reply, a careful one's correct it as it goes on",
+        off="models.quick_recognizer=",
+    ),
     "small-first-chunk": Mechanism(
         does="the first chunk is a few words, not a sentence", off="chunker.small_first=false"
     ),

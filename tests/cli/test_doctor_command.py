@@ -75,6 +75,17 @@ def test_a_fresh_machine_is_told_to_fetch_the_models(capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.usefixtures("_bare")
+@pytest.mark.parametrize("configured", ["", "whisper-base"])
+def test_a_model_that_the_settings_name_is_looked_for(
+    configured: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTIPHON_MODELS_QUICK_RECOGNIZER", configured)
+    assert antiphon() == 1
+
+    assert bool(configured) == ("hint: antiphon models fetch whisper-base" in capsys.readouterr().out)
+
+
+@pytest.mark.usefixtures("_bare")
 def test_json_holds_every_finding(capsys: pytest.CaptureFixture[str]) -> None:
     """--json gives subject, level, text and remedy, and nothing else on stdout."""
     assert antiphon("--json") == 1

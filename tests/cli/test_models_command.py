@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -81,6 +82,20 @@ def test_fetch_by_name_or_without(words: tuple[str, ...], capsys: pytest.Capture
     assert "voice-one: fetched" in capsys.readouterr().out
     assert antiphon("fetch", *words) == 0
     assert "voice-one: already here" in capsys.readouterr().out
+
+
+def test_what_the_settings_name_is_needed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that the configuration chooses is starred and fetched beside the default ones; of anything else, none."""
+    (model,) = Store().catalogue.values()
+    ear = replace(model, name="ear-one", role="recognition")
+    monkeypatch.setitem(Store.__init__.__kwdefaults__, "catalogue", {"voice-one": model, "ear-one": ear})
+    assert antiphon("fetch") == 0
+    assert "ear-one" not in capsys.readouterr().out
+    monkeypatch.setenv("ANTIPHON_MODELS_QUICK_RECOGNIZER", "ear-one")
+    antiphon("list")
+    assert "ear-one *" in capsys.readouterr().out
+    assert antiphon("fetch") == 0
+    assert capsys.readouterr().out.splitlines()[:2] == ["voice-one: already here", "ear-one: fetched"]
 
 
 def test_fetch_of_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,8 @@ pytestmark = pytest.mark.unit
 
 MACHINES = Path(__file__).parents[1] / "hardware" / "machines"
 VM = str(MACHINES / "vm_2_cores.json")
+ONE_EAR = ("--set", "models.quick_recognizer=")
+QUICK = ("--set", "models.quick_recognizer=moonshine-tiny.en")
 MEASURED = replace(REFERENCE, origin="measured", taken="2026-12-02T10:00:00+00:00", waited=0.0)
 
 
@@ -44,7 +46,7 @@ def run(*words: str) -> int:
 
 def test_every_choice_has_a_line_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
     """Piped, a choice is one line, however long."""
-    assert 0 == run("--machine", VM)
+    assert 0 == run("--machine", VM, *ONE_EAR)
     lines = capsys.readouterr().out.splitlines()
     rows = lines[next(number for number, line in enumerate(lines) if line.startswith("choice")) + 1 :]
 
@@ -53,6 +55,31 @@ def test_every_choice_has_a_line_with_its_reason(capsys: pytest.CaptureFixture[s
     assert all(row.endswith(".") for row in rows)
     (line,) = (row for row in rows if row.startswith("recognizer threads"))
     assert "plan; cpu.recognizer_threads" in line
+
+
+def test_a_quick_recognizer_has_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """Six choices more, each with its reason; without one no word tells of it."""
+    assert 0 == run("--machine", VM, *ONE_EAR)
+    without = capsys.readouterr().out
+    assert 0 == run("--machine", VM, *QUICK)
+    lines = capsys.readouterr().out.splitlines()
+    rows = lines[next(number for number, line in enumerate(lines) if line.startswith("choice")) + 1 :]
+
+    assert "quick" not in without
+    assert 3 + 6 * 7 + 2 == len(rows)
+    assert all(row.endswith(".") for row in rows)
+    (nice,) = (row.split() for row in rows if row.startswith("quick recognizer nice"))
+    assert ["quick", "recognizer", "nice", "2", "plan;", "cpu.quick_recognizer_nice"] == nice[:6]
+
+
+def test_json_tells_of_a_quick_recognizer_where_there_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert 0 == run("--machine", VM, "--json", *ONE_EAR)
+    assert "quick" not in capsys.readouterr().out
+    assert 0 == run("--machine", VM, "--json", *QUICK)
+    data = json.loads(capsys.readouterr().out)
+
+    assert "moonshine-tiny.en" == {stage["stage"]: stage["model"] for stage in data["stages"]}["quick_recognizer"]
+    assert (True, 2) == (data["costs"]["quick_recognition"]["median_ns"] > 0, data["costs"]["quick_recognizer_threads"])
 
 
 def test_overrides_are_marked_with_their_origin(capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,7 +94,7 @@ def test_overrides_are_marked_with_their_origin(capsys: pytest.CaptureFixture[st
 
 
 def test_a_warning_is_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
-    assert 1 == run("--machine", str(MACHINES / "container_1_5_of_64_cores.json"))
+    assert 1 == run("--machine", str(MACHINES / "container_1_5_of_64_cores.json"), *ONE_EAR)
     assert "warning: 1.5 cores for five engines" in capsys.readouterr().out
 
 
@@ -92,15 +119,25 @@ def test_this_machine_can_be_planned_for(capsys: pytest.CaptureFixture[str]) -> 
 def test_measured_costs_are_kept_and_used(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A later plan uses them and says so with their date."""
     monkeypatch.setattr(measuring, "calibrate", measured_as(MEASURED))
-    run("--calibrate")
+    run("--calibrate", *ONE_EAR)
     first = capsys.readouterr()
-    run()
+    run(*ONE_EAR)
     later = capsys.readouterr().out
 
     assert "measuring: the models" in first.err
     assert "kept in " in first.err
     assert "measured 2026-12-02" in later
     assert "generated token" in later
+    assert "quick" not in later
+
+
+def test_the_costs_of_quick_recognition_are_shown_where_there_is_any(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measuring, "calibrate", measured_as(MEASURED))
+    run("--calibrate", *QUICK)
+
+    assert "quick recognition" in capsys.readouterr().out
 
 
 def test_measurements_spoiled_by_others_are_not_kept(

@@ -14,6 +14,7 @@ from antiphon.hardware.stage_costs import reference_costs
 
 MACHINES = Path(__file__).parent / "machines"
 GIB = 2**30
+QUICK = {"quick_recognizer": "moonshine-tiny.en"}  # as models
 AVX2 = frozenset({"avx", "avx2", "fma", "f16c"})
 
 
@@ -56,8 +57,9 @@ def hybrid() -> MachineFacts:
 
 
 def config(**sections: dict[str, object]) -> Config:
-    """Defaults but for these, and the number of callers left to the plan."""
+    """Defaults but for these, the number of callers left to the plan, and no quick recognizer."""
     made = Config()
+    made = replace(made, models=replace(made.models, quick_recognizer=""))
     made = replace(made, capacity=replace(made.capacity, conversations=0))
     return replace(made, **{name: replace(getattr(made, name), **values) for name, values in sections.items()})
 

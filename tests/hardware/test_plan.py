@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.hardware.planning import AVX2, GIB, config, cpu, h200, hybrid, plan, reason, recorded
+from tests.hardware.planning import AVX2, GIB, QUICK, config, cpu, h200, hybrid, plan, reason, recorded
 
 from antiphon.core.clock import MonotonicClock
 from antiphon.core.errors import CallerError
 from antiphon.hardware.facts import Core, GpuFacts, MachineFacts, Rights
-from antiphon.loading import Lanes
+from antiphon.loading import Lanes, lane_facts
 
 pytestmark = pytest.mark.unit
 
@@ -50,6 +50,59 @@ def test_the_order_of_who_runs_first() -> None:
         "prosody": 5,
         "background": 10,
     } == {str(stage.stage): stage.nice for stage in made.stages}
+
+
+def test_a_quick_recognizer_has_a_stage_and_a_lane() -> None:
+    """Behind the other one's, on both cores, between the voice and the language model; the other stages stay."""
+    facts = recorded("vm_2_cores")
+    alone, made = plan(facts), plan(facts, config(models=QUICK))
+    quick = made.stage("quick_recognizer")
+
+    assert ["recognizer", "quick_recognizer"] == [str(stage.stage) for stage in made.stages][1:3]
+    assert ("onnxruntime", "moonshine-tiny.en", "cpu") == (quick.engine, quick.model, quick.device)
+    assert (2, (), 2, 1, 1) == (quick.threads, quick.cores, quick.nice, quick.batch, quick.width)
+    assert [made.stage(role) for role in ("recognizer", "prosody", "voice")] == [
+        alone.stage(role) for role in ("recognizer", "prosody", "voice")
+    ]
+    lanes = {lane.name: (lane.width, lane.cores, lane.nice) for lane in lane_facts(made)}
+    assert (1, 2, 2) == lanes.pop("quick_recognizer")
+    assert set(lanes) == {lane.name for lane in lane_facts(alone)}
+
+
+def test_without_a_quick_recognizer_nothing_tells_of_one() -> None:
+    made = plan(recorded("vm_2_cores"), config(cpu={"quick_recognizer_threads": 2}))
+
+    assert not made.has_quick_recognizer
+    assert ["recognizer", "prosody", "language_model", "voice"] == [lane.name for lane in lane_facts(made)]
+    assert all("quick" not in each.text for stage in made.stages for each in stage.reasons)
+    assert all("quick" not in each.text for each in made.reasons)
+
+
+def test_a_single_core_for_six_engines_is_warned_of() -> None:
+    made = plan(recorded("container_1_5_of_64_cores"), config(models=QUICK))
+    (warning,) = made.warnings
+
+    assert 1 == made.stage("quick_recognizer").threads
+    assert "one whole core" in reason(made, "quick_recognizer", "threads")
+    assert warning.startswith("1.5 cores for six engines: ")
+
+
+def test_many_cores_have_several_workers_for_quick_recognition() -> None:
+    """They compute where the language model does, which reads their words."""
+    made = plan(recorded("two_sockets_64_cores"), config(models=QUICK))
+    quick = made.stage("quick_recognizer")
+
+    assert (2, 4) == (quick.threads, quick.width)
+    assert made.stage("language_model").cores == quick.cores
+
+
+def test_the_engine_follows_the_model() -> None:
+    """Told by the name, of the catalogue or of a folder."""
+    models = {"recognizer": "~/models/moonshine-base.en", "quick_recognizer": "whisper-tiny.en"}
+    made = plan(recorded("vm_2_cores"), config(models=models))
+
+    assert "onnxruntime" == made.stage("recognizer").engine
+    assert "ctranslate2" == made.stage("quick_recognizer").engine
 
 
 def test_a_quota_between_two_whole_numbers() -> None:
@@ -266,6 +319,10 @@ def test_memory_bounds_the_callers() -> None:
         ({"cpu": {"recognizer_batch": 5}}, "recognizer", "batch", 5),
         ({"cpu": {"background_nice": 19}}, "background", "nice", 19),
         ({"gpu": {"recognizer": "cpu"}}, "recognizer", "device", "cpu"),
+        ({"models": QUICK, "cpu": {"quick_recognizer_threads": 1}}, "quick_recognizer", "threads", 1),
+        ({"models": QUICK, "cpu": {"quick_recognizer_nice": 4}}, "quick_recognizer", "nice", 4),
+        ({"models": QUICK, "cpu": {"quick_recognizer_width": 2}}, "quick_recognizer", "width", 2),
+        ({"models": QUICK, "cpu": {"quick_recognizer_cores": "1"}}, "quick_recognizer", "cores", (1,)),
     ],
 )
 def test_every_line_can_be_overridden(sections, stage: str, field: str, value: object) -> None:
@@ -289,6 +346,7 @@ def test_fewer_cores_mean_fewer_threads() -> None:
     ("sections", "name"),
     [
         ({"cpu": {"recognizer_threads": 3}}, "cpu.recognizer_threads"),
+        ({"cpu": {"quick_recognizer_threads": 3}, "models": QUICK}, "cpu.quick_recognizer_threads"),
         ({"cpu": {"voice_cores": "0-2"}}, "cpu.voice_cores"),
         ({"cpu": {"voice_cores": "0", "voice_threads": 2}}, "cpu.voice_threads"),
         ({"cpu": {"audio_policy": "fifo"}}, "cpu.audio_policy"),
@@ -315,6 +373,8 @@ def test_what_the_gpu_does_not_have_is_refused(settings: dict[str, int], name: s
     ("name", "value"),
     [
         ("recognizer_threads", 257),
+        ("quick_recognizer_threads", 257),
+        ("quick_recognizer_cores", "a"),
         ("voice_nice", 20),
         ("voice_nice", -2),
         ("voice_cores", "a"),

@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.hardware.planning import AVX2, GIB, config, cpu, plan, recorded
+from tests.hardware.planning import AVX2, GIB, QUICK, config, cpu, plan, recorded
 
-from antiphon.config import Config
 from antiphon.core.errors import MachineError
-from antiphon.hardware.admission import COINCIDENCE, Means, admit, by_pauses, pause_ns
+from antiphon.hardware.admission import COINCIDENCE, Means, admit, by_pauses, hearing_ns, pause_ns, work_ns
 from antiphon.hardware.calibration import costs_file, known_costs, model_sizes, read_costs, write_costs
 from antiphon.hardware.facts import MachineFacts
-from antiphon.hardware.stage_costs import REFERENCE, TIMES, reference_costs
+from antiphon.hardware.stage_costs import QUICK_FIELDS, REFERENCE, TIMES, reference_costs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,8 +21,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.unit
 
 FACTS = MachineFacts(cpu=cpu(2))
-CHOICE = Config().models
+CHOICE = config().models
 MEASURED = replace(REFERENCE, origin="measured", taken="2026-12-02T10:00:00+00:00", waited=0.01)
+TWO_EARS = config(models=QUICK).models
 MEANS = Means(
     computing_cores=2.0,
     memory_bytes=8 * GIB,
@@ -54,6 +54,44 @@ def test_instructions_models_and_threads_scale() -> None:
     assert REFERENCE.prompt_token == larger.prompt_token
     assert 1.7 < REFERENCE.recognition_ns(1) / REFERENCE.recognition_ns(2) < 1.9
     assert REFERENCE.recognition_ns(16) == REFERENCE.recognition_ns(64)
+
+
+def test_a_quick_recognizer_costs_by_its_kind_and_size() -> None:
+    """Its model counts as memory; Whisper takes longer for its bytes than Moonshine."""
+    quick = reference_costs(FACTS, TWO_EARS, model_sizes(TWO_EARS))
+    whisper = config(models={"quick_recognizer": "whisper-tiny.en"}).models
+    slow = reference_costs(FACTS, whisper, model_sizes(whisper))
+
+    assert REFERENCE.quick_recognition == quick.quick_recognition
+    assert 110 < (quick.base_bytes - reference_costs(FACTS, CHOICE, model_sizes(CHOICE)).base_bytes) / 2**20 < 116
+    assert 0.7 < slow.quick_recognition_ns(2) / REFERENCE.recognition_ns(2) < 1.5
+    assert quick.quick_recognition_ns(2) < quick.quick_recognition_ns(1)
+
+
+def test_moonshine_is_quicker_than_whisper() -> None:
+    moonshine = config(models={"recognizer": "moonshine-tiny.en"}).models
+
+    assert reference_costs(FACTS, moonshine, model_sizes(moonshine)).encode.median_ns < REFERENCE.encode.median_ns / 2
+
+
+def test_a_quick_recognizer_looks_instead_of_the_other() -> None:
+    """A caller takes less of the cores and a pause less time; the other hears each pause once."""
+    two = replace(MEANS, quick_threads=1)
+
+    assert 1.5 * REFERENCE.recognition_ns(2) == hearing_ns(two, REFERENCE)
+    assert work_ns(two, REFERENCE) < work_ns(MEANS, REFERENCE)
+    saved_ns = REFERENCE.recognition_ns(2) - REFERENCE.quick_recognition_ns(1)
+    assert saved_ns == pytest.approx(pause_ns(MEANS, REFERENCE) - pause_ns(two, REFERENCE))
+    assert plan(recorded("vm_2_cores")).callers <= plan(recorded("vm_2_cores"), config(models=QUICK)).callers
+
+
+def test_its_workers_bound_the_callers() -> None:
+    """Slow enough, it is what there is least of, and the reason names it."""
+    slow = replace(REFERENCE, quick_recognition=REFERENCE.quick_recognition.times(20))
+    two = replace(MEANS, computing_cores=64.0, quick_threads=1, quick_width=2)
+
+    assert "of the quick recognizer's 2 workers" in admit(two, slow, given=0)[1].text
+    assert "on 2 workers" in by_pauses(two, slow)[1]
 
 
 def test_pauses_coincide_no_more_often_than_stated() -> None:
@@ -117,6 +155,26 @@ def test_other_models_find_nothing(tmp_path: Path) -> None:
     assert read_costs(FACTS, mine, root=tmp_path) is None
 
 
+def test_a_quick_recognizer_is_another_model(tmp_path: Path) -> None:
+    """What was measured without one is kept for whoever has none, and the other way round."""
+    write_costs(FACTS, CHOICE, MEASURED, root=tmp_path)
+    assert read_costs(FACTS, TWO_EARS, root=tmp_path) is None
+    write_costs(FACTS, TWO_EARS, replace(MEASURED, quick_recognizer_threads=2), root=tmp_path)
+
+    assert MEASURED == read_costs(FACTS, CHOICE, root=tmp_path)
+    assert replace(MEASURED, quick_recognizer_threads=2) == read_costs(FACTS, TWO_EARS, root=tmp_path)
+
+
+def test_a_file_from_before_there_were_quick_recognizers_is_read(tmp_path: Path) -> None:
+    file = write_costs(FACTS, CHOICE, MEASURED, root=tmp_path)
+    data = json.loads(file.read_text())
+    for name in QUICK_FIELDS:
+        del data["costs"][name]
+    file.write_text(json.dumps(data))
+
+    assert MEASURED == read_costs(FACTS, CHOICE, root=tmp_path)
+
+
 def damaged(data: dict[str, object], change: str) -> str:
     costs = data["costs"]
     assert isinstance(costs, dict)
@@ -130,12 +188,14 @@ def damaged(data: dict[str, object], change: str) -> str:
         costs["encode"]["median_ns"] = 0
     elif change == "text":
         costs["recognizer_threads"] = "2"
+    elif change == "threads":
+        costs["quick_recognizer_threads"] = 0
     elif change == "reference":
         costs["origin"] = "reference"
     return json.dumps(data)[: 50 if change == "torn" else None]
 
 
-@pytest.mark.parametrize("change", ["schema", "unknown", "missing", "zero", "text", "reference", "torn"])
+@pytest.mark.parametrize("change", ["schema", "unknown", "missing", "zero", "text", "threads", "reference", "torn"])
 def test_a_damaged_file_counts_as_none(change: str, tmp_path: Path) -> None:
     file = write_costs(FACTS, CHOICE, MEASURED, root=tmp_path)
     file.write_text(damaged(json.loads(file.read_text()), change))

@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.hardware.planning import config, plan
+from tests.hardware.planning import QUICK, config, plan
 
 from antiphon.core.errors import CallerError
 from antiphon.hardware.facts import Core, GpuFacts, MachineFacts, Rights
@@ -80,10 +80,10 @@ def machines(draw: st.DrawFn) -> MachineFacts:
 
 
 @settings(deadline=None)
-@given(machines())
-def test_the_plan_fits_the_machine(facts: MachineFacts) -> None:
+@given(machines(), st.sampled_from(({}, QUICK)))
+def test_the_plan_fits_the_machine(facts: MachineFacts, models: dict[str, object]) -> None:
     """Threads never exceed the usable cores, cores are among the usable ones, and every choice has its reason."""
-    made = plan(facts)
+    made = plan(facts, config(models=models))
     usable = {core.number for core in facts.cores if core.is_usable}
 
     for stage in made.stages:
@@ -113,7 +113,7 @@ def test_the_plan_fits_the_machine(facts: MachineFacts) -> None:
 def test_no_stage_spans_two_nodes(facts: MachineFacts) -> None:
     """Where cores are named for being near to a memory, they are near to one."""
     node = {core.number: core.node for core in facts.cores}
-    for stage in plan(facts).stages:
+    for stage in plan(facts, config(models=QUICK)).stages:
         if str(stage.stage) != "background":
             assert len({node[core] for core in stage.cores}) <= 1
 
@@ -138,7 +138,7 @@ def test_an_override_is_honoured_or_refused_by_name(facts: MachineFacts, wanted:
     ((name, value),) = wanted.items()
     role, _, kind = name.rpartition("_")
     try:
-        made = plan(facts, config(cpu=wanted))
+        made = plan(facts, config(cpu=wanted, models=QUICK))
     except CallerError as error:
         refusal = error
     else:

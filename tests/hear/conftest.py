@@ -9,6 +9,7 @@ import pytest
 import soxr
 from tests.hear.sounds import silence
 
+from antiphon.hear.moonshine import MoonshineRecognizer
 from antiphon.hear.silero import SileroDetector
 from antiphon.hear.whisper import WhisperRecognizer
 from antiphon.scheduling.lanes import ThreadLane
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from antiphon.core.flow import Pcm
+    from antiphon.hear.recognizer import Recognizer
+    from antiphon.models.store import Store
 
 
 @pytest.fixture(scope="session")
@@ -27,6 +30,30 @@ def whisper(whisper_folder: Path) -> Iterator[WhisperRecognizer]:
     yield recognizer
     lane.close()
     recognizer.close()
+
+
+@pytest.fixture(scope="session")
+def moonshine_folder(store: Store) -> Path:
+    """Not among the default models: whoever wants these tests fetches it."""
+    if store.state("moonshine-tiny.en").condition != "present":
+        pytest.skip("moonshine-tiny.en is not here: antiphon models fetch moonshine-tiny.en")
+    return store.locate("moonshine-tiny.en")
+
+
+@pytest.fixture(scope="session")
+def moonshine(moonshine_folder: Path) -> Iterator[MoonshineRecognizer]:
+    lane = ThreadLane("recognise")
+    recognizer = MoonshineRecognizer.load(moonshine_folder, lane=lane, threads=2)
+    yield recognizer
+    lane.close()
+    recognizer.close()
+
+
+@pytest.fixture(scope="session", params=["whisper", "moonshine"])
+def recognizer(request: pytest.FixtureRequest) -> Recognizer:
+    """Every engine there is, one after the other."""
+    loaded: Recognizer = request.getfixturevalue(request.param)
+    return loaded
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import ctranslate2
 import numpy as np
 
+from antiphon.hear.mel import log_mel
+from antiphon.hear.moonshine import Hypothesis as MoonshineHypothesis
 from antiphon.hear.whisper import Hypothesis
 
 if TYPE_CHECKING:
@@ -107,6 +109,28 @@ class PitchRecognizer:
     async def token_starts_s(self, encoded: Mel, tokens: Sequence[int], *, columns: int) -> list[float]:
         await asyncio.sleep(0)
         return [start for _, start in _heard(encoded, columns / 100)][: len(tokens)]
+
+
+class PitchMoonshine:
+    """The same in the form of Moonshine, which makes one call for a window and is given a guess."""
+
+    def __init__(self) -> None:
+        self.tokens = WordTokens()
+        self.calls: list[Call] = []
+        self.encoded = 0
+        self.encoding = asyncio.Event()
+        self.hold: asyncio.Event | None = None
+
+    async def hear(self, pcm: Pcm, *, bias: object, guess: Sequence[int] = ()) -> MoonshineHypothesis:
+        self.encoded += 1
+        self.encoding.set()
+        await asyncio.sleep(0)
+        if self.hold is not None:
+            await self.hold.wait()
+        sound_s = len(pcm) / SECOND
+        self.calls.append(Call((), tuple(guess), sound_s, 0))
+        heard = _heard(log_mel(pcm, round(sound_s * 100)), sound_s)
+        return MoonshineHypothesis(tokens=tuple(word for word, _ in heard), end_probability=0.5)
 
 
 def _heard(logs: Mel, sound_s: float) -> list[tuple[int, float]]:

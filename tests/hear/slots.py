@@ -1,19 +1,22 @@
-"""Whether an order was heard: a slot counts when its words occur in the transcript."""
+"""What is heard of a turn, and whether an order was: a slot counts when its words occur in the transcript."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import soundfile
+from tests.hear.sounds import frames
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from antiphon.core.flow import Pcm
+    from antiphon.core.flow import Pcm, Transcript
+    from antiphon.hear.recognizer import Recognizer
 
 # The card of a cafe, as a barista's agent would give it to the recognizer.
 MENU = [
@@ -95,3 +98,20 @@ def loops(text: str) -> bool:
         for size in range(1, 9)
         for start in range(len(said) - 3 * size + 1)
     )
+
+
+def transcript(recognizer: Recognizer, pcm: Pcm, vocabulary: Sequence[str] = ()) -> Transcript:
+    """What a turn of just this sound says."""
+
+    async def listen() -> Transcript:
+        heard = recognizer.open(vocabulary)
+        heard.begin(0)
+        for frame in frames(pcm):
+            heard.feed(frame)
+        return await heard.transcribe(len(pcm), final=True)
+
+    return asyncio.run(listen())
+
+
+def said(recognizer: Recognizer, pcm: Pcm, vocabulary: Sequence[str] = ()) -> list[str]:
+    return words(transcript(recognizer, pcm, vocabulary).text)

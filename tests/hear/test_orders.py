@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.hear.slots import Order
 
     from antiphon.core.flow import Transcript
-    from antiphon.hear.whisper import WhisperRecognizer
+    from antiphon.hear.recognizer import Recognizer
 
 pytestmark = [pytest.mark.corpus, pytest.mark.model, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -24,7 +24,7 @@ RUN_UP = 4800  # 300 ms, as voice detection pads
 AFTER = 1600  # 100 ms into the silence, when a reply is first thought of
 
 
-async def transcripts(recognizer: WhisperRecognizer, order: Order, step_samples: int) -> list[Transcript]:
+async def transcripts(recognizer: Recognizer, order: Order, step_samples: int) -> list[Transcript]:
     """Hypotheses every `step_samples` of the speech, and the final one."""
     recognition = recognizer.open(MENU)
     begin, end = max(0, order.start_samples - RUN_UP), order.end_samples + AFTER
@@ -40,16 +40,16 @@ async def transcripts(recognizer: WhisperRecognizer, order: Order, step_samples:
 
 
 def all_transcripts(
-    recognizer: WhisperRecognizer, some: Sequence[Order], step_samples: int
+    recognizer: Recognizer, some: Sequence[Order], step_samples: int
 ) -> list[tuple[Order, list[Transcript]]]:
     return [(order, asyncio.run(transcripts(recognizer, order, step_samples))) for order in some]
 
 
 @pytest.mark.parametrize("kind", ["clean", "hesitation", "noisy"])
-def test_no_hypothesis_loops_and_stable_text_stays(whisper: WhisperRecognizer, corpus_folder: Path, kind: str) -> None:
+def test_no_hypothesis_loops_and_stable_text_stays(recognizer: Recognizer, corpus_folder: Path, kind: str) -> None:
     """At every point of every clip; of clean orders, with the menu known, at least 0.88 of the slots are heard."""
     right = total = 0
-    for order, found in all_transcripts(whisper, orders(corpus_folder, kind), 12_800):
+    for order, found in all_transcripts(recognizer, orders(corpus_folder, kind), 12_800):
         stable = ""
         for transcript in found:
             assert not loops(transcript.text), (order.name, transcript.text)
@@ -62,13 +62,13 @@ def test_no_hypothesis_loops_and_stable_text_stays(whisper: WhisperRecognizer, c
     assert right / total >= (0.88 if kind == "clean" else 0.6)
 
 
-def test_ends_are_marked_more_probably_than_pauses(whisper: WhisperRecognizer, corpus_folder: Path) -> None:
+def test_ends_are_marked_more_probably_than_pauses(recognizer: Recognizer, corpus_folder: Path) -> None:
     """Of twelve orders with a hesitation, at least ten have the higher probability at their true end."""
 
     async def probabilities(order: Order) -> list[float]:
         found = []
         for pos in (order.pauses[0][0], order.end_samples):
-            recognition = whisper.open(MENU)
+            recognition = recognizer.open(MENU)
             recognition.begin(max(0, order.start_samples - RUN_UP))
             for frame in frames(order.pcm[: pos + AFTER]):
                 recognition.feed(frame)

@@ -54,9 +54,8 @@ def fetch_missing(config: Config) -> None:
     from antiphon.models.catalogue import CATALOGUE
     from antiphon.models.store import Store
 
-    models = config.models
-    names = (models.voice_detector, models.prosody, models.recognizer, models.language_model, models.voice)
-    chosen = [name for name in names if name in CATALOGUE]  # files and servers of the user's own are theirs to bring
+    # Files and servers of the user's own are theirs to bring.
+    chosen = [name for name in config.models.names if name in CATALOGUE]
     store = Store()
     if any(store.state(name).condition != "present" for name in chosen):
         with progress_display() as progress:

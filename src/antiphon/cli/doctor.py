@@ -157,10 +157,10 @@ def _memory(cpu: CpuFacts) -> Iterator[Finding]:
 
 
 def _cache(store: Store) -> Iterator[Finding]:
-    from antiphon.models.catalogue import DEFAULT_NAMES
+    from antiphon.cli.models import needed_names
     from antiphon.models.download import free_bytes_of
 
-    states = [store.state(name) for name in DEFAULT_NAMES]
+    states = [store.state(name) for name in needed_names(store)]
     missing_bytes = sum(state.model.size_bytes for state in states if state.condition != "present")
     folder = store.root
     while not folder.exists() and folder != folder.parent:
@@ -189,9 +189,9 @@ def _write_problem(folder: Path) -> str:
 
 
 def _models(store: Store) -> Iterator[Finding]:
-    from antiphon.models.catalogue import DEFAULT_NAMES
+    from antiphon.cli.models import needed_names
 
-    for name in DEFAULT_NAMES:
+    for name in needed_names(store):
         state = store.state(name)
         if state.condition == "present":
             yield Finding(f"model {name}", "ok", "present")

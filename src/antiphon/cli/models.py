@@ -54,8 +54,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list(store: Store, *, as_json: bool) -> int:
-    from antiphon.models.catalogue import DEFAULT_NAMES
-
     states = [store.state(name) for name in store.catalogue]
     if as_json:
         print(json.dumps([_as_json(state) for state in states], indent=2))
@@ -63,6 +61,7 @@ def _list(store: Store, *, as_json: bool) -> int:
     from rich.console import Console
     from rich.table import Table
 
+    needed = needed_names(store)
     table = Table(box=None, pad_edge=False)
     for heading in ("model", "role"):
         table.add_column(heading, no_wrap=True)
@@ -72,7 +71,7 @@ def _list(store: Store, *, as_json: bool) -> int:
     for state in states:
         model = state.model
         style = {"present": "green", "missing": "dim", "damaged": "red"}[state.condition]
-        name = f"{model.name} *" if model.name in DEFAULT_NAMES else model.name
+        name = f"{model.name} *" if model.name in needed else model.name
         size = in_megabytes(model.size_bytes)
         table.add_row(name, model.role, size, model.licence, f"[{style}]{state.condition}[/{style}]")
     console = Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
@@ -94,15 +93,26 @@ def _verify(store: Store, names: list[str]) -> int:
 
 
 def _fetch(store: Store, names: list[str], *, everything: bool) -> int:
-    from antiphon.models.catalogue import DEFAULT_NAMES
-
-    chosen = list(store.catalogue) if everything else names or list(DEFAULT_NAMES)
+    chosen = list(store.catalogue) if everything else names or needed_names(store)
     with progress_display() as progress:
         fetched = store.fetch(chosen, progress)
     for name in dict.fromkeys(chosen):
         print(f"{name}: {'fetched' if name in fetched else 'already here'}")
     print(f"in {store.root}")
     return 0
+
+
+def needed_names(store: Store) -> list[str]:
+    """The models of a conversation by the defaults, and whatever else of the catalogue the settings name.
+
+    Raises:
+        CallerError: the settings are wrong.
+    """
+    from antiphon.config import load
+    from antiphon.models.catalogue import DEFAULT_NAMES
+
+    configured = [name for name in load().config.models.names if name in store.catalogue]
+    return list(dict.fromkeys((*DEFAULT_NAMES, *configured)))
 
 
 @contextmanager

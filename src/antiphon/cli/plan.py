@@ -98,11 +98,16 @@ def _calibrated(resolved: Resolved, facts: MachineFacts) -> StageCosts:
 
 def as_json(plan: Plan, resolved: Resolved) -> str:
     """The plan field by field; each override with where its setting came from."""
+    from antiphon.hardware.stage_costs import QUICK_FIELDS
+
     origins = _origins(resolved)
     overridden = {
         reason.setting: origins[reason.setting] for _, reason in _lines(plan) if reason.is_overridden and reason.setting
     }
-    return json.dumps({"schema": "antiphon.plan/1", **asdict(plan), "overridden": overridden}, indent=2)
+    shown = asdict(plan)
+    if not plan.has_quick_recognizer:
+        shown["costs"] = {name: value for name, value in shown["costs"].items() if name not in QUICK_FIELDS}
+    return json.dumps({"schema": "antiphon.plan/1", **shown, "overridden": overridden}, indent=2)
 
 
 def show(plan: Plan, facts: MachineFacts, resolved: Resolved, console: Console) -> None:
@@ -116,7 +121,7 @@ def show(plan: Plan, facts: MachineFacts, resolved: Resolved, console: Console) 
     _print(_reason_table(plan, _origins(resolved)), console)
     if plan.costs.origin == "measured":
         console.print()
-        _print(_cost_table(plan.costs), console)
+        _print(_cost_table(plan), console)
     for warning in plan.warnings:
         console.print(Text(f"\nwarning: {warning}", style="yellow"), soft_wrap=True)
 
@@ -178,16 +183,19 @@ def _reason_table(plan: Plan, origins: dict[str, str]) -> object:
     return table
 
 
-def _cost_table(costs: StageCosts) -> object:
+def _cost_table(plan: Plan) -> object:
     from rich.table import Table
 
-    from antiphon.hardware.stage_costs import TIMES
+    from antiphon.hardware.stage_costs import QUICK_FIELDS, TIMES
 
+    costs = plan.costs
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column(f"measured {costs.taken}", no_wrap=True)
     table.add_column("median", justify="right", no_wrap=True)
     table.add_column("P95", justify="right", no_wrap=True)
     for name in TIMES:
+        if name in QUICK_FIELDS and not plan.has_quick_recognizer:
+            continue
         cost = getattr(costs, name)
         table.add_row(name.replace("_", " "), f"{cost.median_ns / 1e6:.2f} ms", f"{cost.p95_ns / 1e6:.2f} ms")
     return table

@@ -1,7 +1,7 @@
 """What the stages cost, and what a machine has -> how many callers it is to hold at once, and why.
 
 An open estimate with three bounds, of which the least counts: all work of all callers keeps the cores, the event loop,
-the recognizer's workers and the language model busy for BUSIEST of the time; a pause meets another one at work with a
+the recognizers' workers and the language model busy for BUSIEST of the time; a pause meets another one at work with a
 probability of COINCIDENCE at most, if callers pause independently of each other; and contexts fit into memory.
 Units: ns of one core, bytes. Threads: pure.
 """
@@ -30,6 +30,7 @@ TURN_S = 10.0
 LOOKS = 4
 PAUSES = 1.5
 JUDGEMENTS = 0.5  # of tone, only where words leave doubt
+CORRECTION_TOKENS = 20  # read again behind a quick recognizer: half of the turns turn out to have said something else
 PROMPT_TOKENS = 40  # the caller's words and what surrounds them; all before is cached
 REPLY_TOKENS = 30
 REPLY_S = 4.0
@@ -52,6 +53,8 @@ class Means:
     recognizer_width: int
     language_model_threads: int
     has_prosody: bool
+    quick_threads: int = 0  # of the quick recognizer; 0: there is none
+    quick_width: int = 1
     recognises_here: bool = True  # on the processor
     writes_here: bool = True
 
@@ -60,6 +63,7 @@ def work_ns(means: Means, costs: StageCosts) -> float:
     """What one caller's turn of TURN_S takes, in ns of one core."""
     work = handling_ns(costs)
     work += hearing_ns(means, costs) * means.recognizer_threads
+    work += quick_hearing_ns(means, costs) * means.quick_threads
     work += writing_ns(means, costs) * means.language_model_threads
     if means.has_prosody:
         work += JUDGEMENTS * costs.prosody.median_ns
@@ -72,18 +76,31 @@ def handling_ns(costs: StageCosts) -> float:
 
 
 def hearing_ns(means: Means, costs: StageCosts) -> float:
-    """For how long one caller's turn occupies a worker of the recognizer."""
-    return (LOOKS + PAUSES) * costs.recognition_ns(means.recognizer_threads) if means.recognises_here else 0.0
+    """For how long one caller's turn occupies a worker of the recognizer, which a quick one spares the looks."""
+    calls = PAUSES if means.quick_threads else LOOKS + PAUSES
+    return calls * costs.recognition_ns(means.recognizer_threads) if means.recognises_here else 0.0
+
+
+def quick_hearing_ns(means: Means, costs: StageCosts) -> float:
+    """For how long one caller's turn occupies a worker of the quick recognizer."""
+    return (LOOKS + PAUSES) * costs.quick_recognition_ns(means.quick_threads) if means.quick_threads else 0.0
 
 
 def writing_ns(means: Means, costs: StageCosts) -> float:
     """For how long one caller's turn occupies the language model, if it serves nobody else meanwhile."""
-    return costs.tokens_ns(PROMPT_TOKENS, REPLY_TOKENS, means.language_model_threads) if means.writes_here else 0.0
+    read = PROMPT_TOKENS + (CORRECTION_TOKENS if means.quick_threads else 0)
+    return costs.tokens_ns(read, REPLY_TOKENS, means.language_model_threads) if means.writes_here else 0.0
 
 
 def pause_ns(means: Means, costs: StageCosts) -> float:
-    """How long the machine works on one pause: the words' end, the reply's first words, their sound."""
-    heard = costs.recognition_ns(means.recognizer_threads) if means.recognises_here else 0.0
+    """How long the machine works on one pause: the words' end, the reply's first words, their sound.
+
+    Behind a quick recognizer the other one is no part of it: it hears the turn while the reply's beginning is played.
+    """
+    if means.quick_threads:
+        heard = costs.quick_recognition_ns(means.quick_threads)
+    else:
+        heard = costs.recognition_ns(means.recognizer_threads) if means.recognises_here else 0.0
     written = (
         costs.tokens_ns(PAUSE_PROMPT_TOKENS, PAUSE_REPLY_TOKENS, means.language_model_threads)
         if means.writes_here
@@ -93,7 +110,7 @@ def pause_ns(means: Means, costs: StageCosts) -> float:
 
 
 def by_work(means: Means, costs: StageCosts) -> tuple[int, str]:
-    """How many callers keep the cores, the recognizer's workers and the language model busy for BUSIEST of the time."""
+    """How many callers keep the cores, the recognizers' workers and the language model busy for BUSIEST of the time."""
     turn_ns = TURN_S * SECOND_NS
     cores = plural(means.computing_cores, "whole core")
     workers = plural(means.recognizer_width, "worker")
@@ -101,6 +118,10 @@ def by_work(means: Means, costs: StageCosts) -> tuple[int, str]:
         (work_ns(means, costs) / turn_ns / means.computing_cores, cores),
         (handling_ns(costs) / turn_ns, "the event loop's one thread"),
         (hearing_ns(means, costs) / turn_ns / means.recognizer_width, f"the recognizer's {workers}"),
+        (
+            quick_hearing_ns(means, costs) / turn_ns / means.quick_width,
+            f"the quick recognizer's {plural(means.quick_width, 'worker')}",
+        ),
         (writing_ns(means, costs) / turn_ns, "the language model"),
     ]
     load, what = max(loads)
@@ -111,10 +132,11 @@ def by_work(means: Means, costs: StageCosts) -> tuple[int, str]:
 def by_pauses(means: Means, costs: StageCosts) -> tuple[int, str]:
     """How many callers' pauses coincide no more often than COINCIDENCE."""
     work = pause_ns(means, costs)
-    share = min(0.99, work / (TURN_S * SECOND_NS * means.recognizer_width))
+    workers = means.quick_width if means.quick_threads else means.recognizer_width
+    share = min(0.99, work / (TURN_S * SECOND_NS * workers))
     others = math.log(1 - COINCIDENCE) / math.log(1 - share) if share > 0 else MOST_CONVERSATIONS
     count = 1 + min(MOST_CONVERSATIONS, int(others))
-    places = f" on {means.recognizer_width} workers" if means.recognizer_width > 1 else ""
+    places = f" on {workers} workers" if workers > 1 else ""
     text = (
         f"a pause is {work / MILLISECOND_NS:.0f} ms of work{places}, and with {count} at most {COINCIDENCE:.0%} of "
         f"pauses meet another"

@@ -18,7 +18,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from antiphon.core.errors import MachineError
-from antiphon.hardware.stage_costs import TIMES, Choice, Cost, StageCosts, is_served, reference_costs
+from antiphon.hardware.stage_costs import (
+    QUICK_FIELDS,
+    REFERENCE,
+    TIMES,
+    Choice,
+    Cost,
+    StageCosts,
+    is_served,
+    reference_costs,
+)
 from antiphon.models.catalogue import CATALOGUE
 from antiphon.models.store import default_root
 
@@ -31,6 +40,7 @@ FOLDER = "costs"
 MEMORY_STEP_BYTES = 256 * 2**20  # the same machine tells a few pages more or less after another boot
 MOST_BYTES = 1 << 16  # of a file; ours have 2 kB
 ROLES = ("voice_detector", "prosody", "recognizer", "language_model", "voice")
+QUICK_ROLE = "quick_recognizer"  # counts only where there is one: who has none keeps what was measured before
 
 
 def known_costs(facts: MachineFacts, choice: Choice, *, root: Path | None = None) -> StageCosts:
@@ -79,7 +89,7 @@ def costs_file(facts: MachineFacts, choice: Choice, *, root: Path | None = None)
 def model_sizes(choice: Choice) -> dict[str, int]:
     """How many bytes each chosen model has, where that can be found out."""
     sizes = {}
-    for role in ROLES:
+    for role in _roles(choice):
         name = getattr(choice, role)
         model = _of_catalogue(name)
         size = model.size_bytes if model else sum(entry[1] for entry in _own_files(name))
@@ -104,11 +114,15 @@ def _machine(facts: MachineFacts) -> dict[str, object]:
 def _models(choice: Choice) -> dict[str, object]:
     """Each role's model with what tells its content: checksums of the catalogue's, size and time of anybody's own."""
     marks: dict[str, object] = {}
-    for role in ROLES:
+    for role in _roles(choice):
         name = getattr(choice, role)
         model = _of_catalogue(name)
         marks[role] = [name, [file.sha256 for file in model.files] if model else _own_files(name)]
     return marks
+
+
+def _roles(choice: Choice) -> tuple[str, ...]:
+    return (*ROLES, QUICK_ROLE) if choice.quick_recognizer else ROLES
 
 
 def _of_catalogue(name: str) -> Model | None:
@@ -131,7 +145,8 @@ def _own_files(name: str) -> list[tuple[str, int, int]]:
 def _costs(data: object) -> StageCosts:
     if not isinstance(data, dict) or data["schema"] != SCHEMA:
         raise ValueError(data)
-    found = dict(data["costs"])
+    quick = asdict(REFERENCE)
+    found = {name: quick[name] for name in QUICK_FIELDS} | data["costs"]  # older files lack these
     if set(found) != {item.name for item in fields(StageCosts)} or found["origin"] != "measured":
         raise ValueError(found)
     for name in TIMES:
@@ -140,9 +155,10 @@ def _costs(data: object) -> StageCosts:
             raise ValueError(found[name])
     if not isinstance(found["waited"], float) or not 0 <= found["waited"] <= 1:
         raise ValueError(found)
-    whole = ("recognizer_threads", "language_model_threads", "base_bytes", "caller_bytes", "context_bytes_a_token")
+    threads = ("recognizer_threads", "quick_recognizer_threads", "language_model_threads")
+    whole = (*threads, "base_bytes", "caller_bytes", "context_bytes_a_token")
     if not all(isinstance(found[name], int) and found[name] >= 0 for name in whole) or type(found["taken"]) is not str:
         raise ValueError(found)
-    if found["recognizer_threads"] < 1 or found["language_model_threads"] < 1:
+    if any(found[name] < 1 for name in threads):
         raise ValueError(found)
     return StageCosts(**found)

@@ -21,6 +21,7 @@ from antiphon.hardware.stage_plans import (
     plan_background,
     plan_language_model,
     plan_prosody,
+    plan_quick_recognizer,
     plan_recognizer,
     plan_voice,
     plan_voice_detector,
@@ -64,6 +65,11 @@ class Plan:
         """The plan of one stage."""
         return next(each for each in self.stages if each.stage == role)
 
+    @property
+    def has_quick_recognizer(self) -> bool:
+        """Whether there is such a stage."""
+        return any(each.stage is Role.QUICK_RECOGNIZER for each in self.stages)
+
 
 def make_plan(facts: MachineFacts, choice: Choice, settings: Settings, costs: StageCosts) -> Plan:
     """Decide everything, as far as the settings leave it open.
@@ -74,6 +80,7 @@ def make_plan(facts: MachineFacts, choice: Choice, settings: Settings, costs: St
     topology = survey(facts)
     ground = Ground(facts=facts, choice=choice, cpu=settings.cpu, gpu=settings.gpu, costs=costs, topology=topology)
     recognizer = plan_recognizer(ground)
+    quick = (plan_quick_recognizer(ground),) if choice.quick_recognizer else ()
     alone = plan_language_model(ground, 1)
     means = Means(
         computing_cores=topology.computing_cores,
@@ -83,6 +90,8 @@ def make_plan(facts: MachineFacts, choice: Choice, settings: Settings, costs: St
         recognizer_width=recognizer.width,
         language_model_threads=alone.threads,
         has_prosody=bool(choice.prosody),
+        quick_threads=quick[0].threads if quick else 0,
+        quick_width=quick[0].width if quick else 1,
         recognises_here=recognizer.device == "cpu",
         writes_here=not is_served(choice.language_model),
     )
@@ -90,6 +99,7 @@ def make_plan(facts: MachineFacts, choice: Choice, settings: Settings, costs: St
     stages = (
         plan_voice_detector(ground),
         recognizer,
+        *quick,
         plan_prosody(ground),
         plan_language_model(ground, callers),
         plan_voice(ground),
@@ -138,8 +148,9 @@ def _warnings(ground: Ground, means: Means, callers: int) -> list[str]:
     facts, topology = ground.facts, ground.topology
     found = []
     if topology.usable_cores < 2:
+        engines = "six" if means.quick_threads else "five"
         found.append(
-            f"{plural(topology.usable_cores, 'core')} for five engines: a pause waits for each in turn. Allow two."
+            f"{plural(topology.usable_cores, 'core')} for {engines} engines: a pause waits for each in turn. Allow two."
         )
     flags = facts.cpu.flags
     if means.writes_here and facts.cpu.is_x86 and flags is not None and not {"avx2", "fma"} <= flags:

@@ -38,18 +38,22 @@ class CpuSettings:
 
     recognizer_threads: Annotated[int, "speech recognition, for one call; 0: the plan decides"] = 0
     language_model_threads: Annotated[int, "writing replies; 0: the plan decides"] = 0
+    quick_recognizer_threads: Annotated[int, "of the quick recognizer, for one call; 0: the plan decides"] = 0
     prosody_threads: Annotated[int, "judging the tone of voice, beside the recognizer"] = 1
     voice_threads: Annotated[int, "synthesis; hibari gains little from more"] = 1
     recognizer_cores: Annotated[str, "logical cores, 0-3,8; all: any of them; empty: the plan decides"] = ""
     language_model_cores: Annotated[str, "as recognizer_cores"] = ""
+    quick_recognizer_cores: Annotated[str, "as recognizer_cores"] = ""
     prosody_cores: Annotated[str, "as recognizer_cores"] = ""
     voice_cores: Annotated[str, "as recognizer_cores"] = ""
     recognizer_nice: Annotated[int, "how far behind the event loop, 0 to 19; -1: the plan decides"] = -1
     language_model_nice: Annotated[int, "as recognizer_nice"] = -1
+    quick_recognizer_nice: Annotated[int, "as recognizer_nice"] = -1
     prosody_nice: Annotated[int, "as recognizer_nice"] = -1
     voice_nice: Annotated[int, "as recognizer_nice"] = -1
     background_nice: Annotated[int, "of what nobody waits for; as recognizer_nice"] = -1
     recognizer_width: Annotated[int, "calls at once, each with recognizer_threads; 0: the plan decides"] = 0
+    quick_recognizer_width: Annotated[int, "calls at once; 0: the plan decides"] = 0
     prosody_width: Annotated[int, "calls at once; 0: the plan decides"] = 0
     voice_width: Annotated[int, "calls at once; 0: the plan decides"] = 0
     recognizer_batch: Annotated[int, "most callers in one call; 0: the plan decides"] = 0

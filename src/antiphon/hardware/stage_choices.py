@@ -30,6 +30,7 @@ class Role(StrEnum):
     VOICE_DETECTOR = "voice_detector"
     PROSODY = "prosody"
     RECOGNIZER = "recognizer"
+    QUICK_RECOGNIZER = "quick_recognizer"
     LANGUAGE_MODEL = "language_model"
     VOICE = "voice"
     BACKGROUND = "background"  # calibration, loading, whatever nobody waits for
@@ -40,6 +41,10 @@ NICE = {
     Role.VOICE: (
         1,
         "the first chunk's sound is the last thing a caller waits for, so only the event loop comes before",
+    ),
+    Role.QUICK_RECOGNIZER: (
+        2,
+        "a reply begins with its words: before the language model (3), behind the voice (1), which is awaited already",
     ),
     Role.LANGUAGE_MODEL: (3, "the next chunk's words give way to the voice (1), which a caller waits for at once"),
     Role.RECOGNIZER: (5, "it gives way to the voice (1) and the language model (3), whose replies are already awaited"),

@@ -23,7 +23,7 @@ from antiphon.hardware.stage_choices import (
     place,
     why_few_threads,
 )
-from antiphon.hardware.stage_costs import is_served
+from antiphon.hardware.stage_costs import is_moonshine, is_served
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,8 @@ MANY_CORES = 16  # from so many on, stages get cores of their own, and the recog
 HUGE_CORES = 64  # from so many on the recognizer's workers are larger
 MOST_LANGUAGE_MODEL_THREADS = 16  # writing a token reads all weights once: memory is the limit before the cores are
 MOST_WIDTH = 16
-CORES_EACH = {"prosody": 16, "voice": 8}  # that one call at once is for, where there are many
+QUICK_THREADS = 2  # Moonshine's words after 62 ms against 84, for a quarter more of the cores' time
+CORES_EACH = {"prosody": 16, "voice": 8, "quick_recognizer": 8}  # that one call at once is for, where there are many
 LONGEST_WAIT_NS = 250 * MILLISECOND_NS  # that a batch may make its callers wait for recognition
 MOST_BATCH = 8
 BATCH_GAIN = 0.8  # of one caller's time, that a further one adds to a call on a processor
@@ -102,7 +103,23 @@ def plan_recognizer(ground: Ground) -> StagePlan:
     )
     batch = _recognizer_batch(ground, threads[0])
     nice = choose_nice(ground, Role.RECOGNIZER)
-    return _stage(Role.RECOGNIZER, "ctranslate2", ground.choice.recognizer, device, threads, cores, nice, batch, width)
+    model = ground.choice.recognizer
+    return _stage(Role.RECOGNIZER, _recognition_engine(model), model, device, threads, cores, nice, batch, width)
+
+
+def plan_quick_recognizer(ground: Ground) -> StagePlan:
+    """What a reply begins with: short calls, beside whatever else is heard and judged in the pause."""
+    model = ground.choice.quick_recognizer
+    planned = min(QUICK_THREADS, ground.topology.home.whole)
+    one_ms, two_ms = (ground.costs.quick_recognition_ns(threads) / MILLISECOND_NS for threads in (1, 2))
+    if planned > 1:
+        why = (
+            f"A pause's words come after about {two_ms:.0f} ms, on one thread after {one_ms:.0f}; of more, a decoder "
+            f"that computes a token at a time gains little."
+        )
+    else:
+        why = f"There is one whole core: a pause's words come after about {one_ms:.0f} ms."
+    return _single(ground, Role.QUICK_RECOGNIZER, _recognition_engine(model), model, planned_threads=planned, why=why)
 
 
 def plan_language_model(ground: Ground, callers: int) -> StagePlan:
@@ -201,12 +218,17 @@ def plan_background(ground: Ground) -> StagePlan:
     )
 
 
-def _single(ground: Ground, role: Role, engine: str, model: str, *, why: str) -> StagePlan:
-    """A stage of one thread, and of one call at once for every so many whole cores."""
+def _recognition_engine(model: str) -> str:
+    return "onnxruntime" if is_moonshine(model) else "ctranslate2"
+
+
+def _single(ground: Ground, role: Role, engine: str, model: str, *, planned_threads: int = 1, why: str) -> StagePlan:
+    """A stage of one thread, or of few, and of one call at once for every so many whole cores."""
     group, cores_each = ground.topology.home, CORES_EACH[role]
     asked, asked_width = int(getattr(ground.cpu, f"{role}_threads")), int(getattr(ground.cpu, f"{role}_width"))
     cores = choose_cores(ground, role, group)
-    threads = choose_threads(ground, role, 1, why, cores[0], 0 if asked == 1 else asked)  # one is the plan's own too
+    asked = 0 if asked == planned_threads == 1 else asked  # one is the plan's own too
+    threads = choose_threads(ground, role, planned_threads, why, cores[0], asked)
     wide = max(1, min(MOST_WIDTH, group.whole // cores_each))
     width = decide(
         "width",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from antiphon.core.flow import AudioFrame, Transcript
 
@@ -44,6 +44,13 @@ class Recognition(Protocol):
 
         Raises:
             EngineError: the model failed; the next call may succeed.
+        """
+        ...
+
+    def later(self, until_samples: int) -> Callable[[], Awaitable[Transcript]]:
+        """A final transcription of the turn under way that is computed when it is asked for, if ever.
+
+        Whatever ends or begins meanwhile, it is of the turn that is under way now.
         """
         ...
 

