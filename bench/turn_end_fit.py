@@ -9,7 +9,8 @@ prosody alone.
 Caveats: most of the pauses were spliced into fluent speech, the speakers are shared between folds, and the domain is
 one (orders in a coffee shop).
 
-Usage: python bench/turn_end_fit.py [--corpus DIR] [--write]     needs the extra `fit`; --write replaces the shipped fit
+Usage: python bench/turn_end_fit.py [--quick MODEL] [--half 0] [--write]     needs the extra `fit`; --write replaces the
+fit that ships for what hears a pause first
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from antiphon.dialogue.history import prompt
 from antiphon.dialogue.turn_end import KINDS, Evidence
 from antiphon.lab.machine import fingerprint
 from antiphon.runtime import Runtime
+from halves import half_of
 
 if TYPE_CHECKING:
     from antiphon.agent import Agent
@@ -56,11 +58,12 @@ class Cut:
     evidence: Evidence
 
 
-async def gather(corpus: Path, agent: Agent) -> list[Cut]:
-    runtime = await Runtime.load(Config())
+async def gather(corpus: Path, agent: Agent, config: Config, *, half: int | None) -> list[Cut]:
+    runtime = await Runtime.load(config)
     cuts = []
     try:
         clips = [json.loads(line) for line in (corpus / "manifest.jsonl").read_text().splitlines()]
+        clips = [clip for clip in clips if half is None or half_of(clip["file"]) == half]
         for place, clip in enumerate(clips):
             pcm, rate_hz = read(corpus / clip["file"])
             assert rate_hz == HEARING_RATE_HZ
@@ -82,7 +85,7 @@ async def judge(runtime: Runtime, agent: Agent, pcm: np.ndarray, start_s: float,
     """What a call would know SILENCE_MS after `at_s`."""
     engines = runtime.engines
     end = round((at_s + SILENCE_MS / 1000) * HEARING_RATE_HZ)
-    recognition = engines.recognizer.open(agent.vocabulary)
+    recognition = (engines.quick_recognizer or engines.recognizer).open(agent.vocabulary)
     recognition.begin(max(0, round((start_s - 0.3) * HEARING_RATE_HZ)))
     for pos in range(0, end, 320):
         recognition.feed(AudioFrame(pcm[pos : min(pos + 320, end)], HEARING_RATE_HZ, pos, 0))
@@ -183,10 +186,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", type=Path, default=ROOT.parent / "shared" / "corpus" / "barista")
     parser.add_argument("--agent", type=Path, default=ROOT / "examples" / "barista.py")
+    parser.add_argument("--quick", default=Config().models.quick_recognizer, help="what hears a pause first")
+    parser.add_argument("--half", type=int, choices=(0, 1), help="of the clips alone, by a hash of their names")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "turn_end_fit.json")
     parser.add_argument("--write", action="store_true", help="replace the fit that ships with the package")
     arguments = parser.parse_args()
-    cuts = asyncio.run(gather(arguments.corpus, read_agent(arguments.agent)))
+    models = replace(Config().models, quick_recognizer=arguments.quick)
+    config = replace(Config(), models=models)
+    cuts = asyncio.run(gather(arguments.corpus, read_agent(arguments.agent), config, half=arguments.half))
     fits, report = {}, {}
     for kind in KINDS:
         fits[kind], report[kind], _ = fit_kind(cuts, kind)
@@ -195,6 +202,8 @@ def main() -> None:
         "schema": "antiphon.turn_end_fit/1",
         "machine": fingerprint(),
         "silence_ms": SILENCE_MS,
+        "heard_by": arguments.quick or models.recognizer,
+        "half": arguments.half,
         "ends": sum(cut.is_end for cut in cuts),
         "pauses": sum(not cut.is_end for cut in cuts),
         "out_of_fold": report,
@@ -204,7 +213,7 @@ def main() -> None:
     arguments.out.write_text(json.dumps(result, indent=1) + "\n")
     plot(report, ROOT / "docs" / "turn-end-reliability.png")
     if arguments.write:
-        shipped = ROOT / "src" / "antiphon" / "assets" / "turn_end.json"
+        shipped = ROOT / "src" / "antiphon" / "assets" / "turn_end" / f"{arguments.quick or models.recognizer}.json"
         shipped.write_text(json.dumps({"made_by": "bench/turn_end_fit.py", "fits": fits}, indent=2) + "\n")
 
 

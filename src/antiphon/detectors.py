@@ -29,7 +29,7 @@ from antiphon.dialogue.turn_end import Evidence, wait_ns
 from antiphon.hear.ear import Ear
 from antiphon.hear.segmenter import VoiceStarted
 from antiphon.lab.turn_end_memory import key_of
-from antiphon.runtime import Runtime, default_turn_end
+from antiphon.runtime import Runtime
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -97,7 +97,8 @@ class EvidenceTaker:
         self._engines = runtime.engines
         self._agent = agent
         self._memory = memory
-        models = (config.models.recognizer, config.models.language_model, config.models.prosody)
+        heard_by = config.models.quick_recognizer or config.models.recognizer
+        models = (heard_by, config.models.language_model, config.models.prosody)
         self.version = repr((models, config.whisper, agent.instructions, agent.vocabulary))
 
     async def take(self, pcm: Pcm) -> Mapping[str, Any]:
@@ -113,7 +114,8 @@ class EvidenceTaker:
         begins = self._begins(pcm)
         if begins is None:
             return []
-        recognition = self._engines.recognizer.open(self._agent.vocabulary)
+        recognizer = self._engines.quick_recognizer or self._engines.recognizer
+        recognition = recognizer.open(self._agent.vocabulary)
         try:
             recognition.begin(begins)
             for frame in _frames(pcm):
@@ -257,7 +259,7 @@ def _made(name: str, runtime: Runtime | None, agent: Agent, config: Config, evid
             raise CallerError("no prosody judge is configured", hint="leave smart-turn out, or set models.prosody")
         return SmartTurn(runtime.engines.prosody)
     kind = Ours if name == OURS else OursLive
-    return kind(EvidenceTaker(runtime, agent, config, evidence), default_turn_end(), config.turn)
+    return kind(EvidenceTaker(runtime, agent, config, evidence), runtime.turn_end, config.turn)
 
 
 def _plain(evidence: Evidence) -> dict[str, Any]:

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from antiphon.scheduling.shares import Signs
     from antiphon.session import Engines, SessionSettings
 
+FITTED = "whisper-tiny.en"  # whose opinions turn ends were first judged by
+
 
 class Runtime:
     """Loaded engines, and the conversations that use them; close it, or use it as an async context manager."""
@@ -129,8 +131,9 @@ class Runtime:
 
     @cached_property
     def turn_end(self) -> TurnEndModel:
-        """How turn ends are judged: the fit that ships with the package."""
-        return default_turn_end()
+        """How turn ends are judged: by the fit for the recognizer that hears a pause first."""
+        engines = self.engines
+        return default_turn_end((engines.quick_recognizer or engines.recognizer).name)
 
     def close(self) -> None:
         """Free the engines; open conversations fail from here on."""
@@ -146,9 +149,14 @@ class Runtime:
         self.close()
 
 
-def default_turn_end() -> TurnEndModel:
-    """The fit that ships with the package; bench/turn_end_fit.py makes it."""
-    text = resources.files("antiphon").joinpath("assets/turn_end.json").read_text(encoding="utf-8")
+def default_turn_end(recognizer: str = FITTED) -> TurnEndModel:
+    """The fit for what that recognizer hears, which ships with the package; for one that was never fitted, FITTED's.
+
+    bench/turn_end_fit.py makes them.
+    """
+    fits = resources.files("antiphon") / "assets" / "turn_end"
+    own = fits / f"{recognizer}.json"
+    text = (own if own.is_file() else fits / f"{FITTED}.json").read_text(encoding="utf-8")
     return TurnEndModel.from_dict(json.loads(text))
 
 

@@ -38,6 +38,7 @@ class Call:
 
     frames: list[AudioFrame]
     ears: ScriptedRecognizer = field(default_factory=lambda: ScriptedRecognizer(ORDER))
+    quick: ScriptedRecognizer | None = None  # what hears first, where the ears hear again
     mind: ScriptedModel = field(default_factory=lambda: mind(["Coming ", "right ", "up. ", "Anything ", "else?"]))
     voice: ToneVoice = field(default_factory=ToneVoice)
     judge: ScriptedJudge = field(default_factory=ScriptedJudge)
@@ -53,6 +54,7 @@ class Call:
         return Engines(
             voice_detector=self.detector,
             recognizer=self.ears,
+            quick_recognizer=self.quick,
             language_model=self.mind,
             synthesizer=self.voice,
             prosody=self.judge,

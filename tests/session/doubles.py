@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,7 @@ from antiphon.core.errors import EngineError
 from antiphon.core.flow import HEARING_RATE_HZ, AudioFrame, Transcript
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from antiphon.core.flow import Pcm
 
@@ -81,12 +82,17 @@ class ScriptedRecognition:
         self._begin, self._before = pos_samples, ""
 
     async def transcribe(self, until_samples: int, *, final: bool) -> Transcript:
-        until = min(until_samples, self._fed)
+        return await self._transcribe(min(until_samples, self._fed), self._begin, final=final)
+
+    def later(self, until_samples: int) -> Callable[[], Awaitable[Transcript]]:
+        return partial(self._transcribe, min(until_samples, self._fed), self._begin, final=True)
+
+    async def _transcribe(self, until: int, begin: int, *, final: bool) -> Transcript:
         await asyncio.sleep(self._ears.delay_ms / 1000)
         if self._ears.fails_times:
             self._ears.fails_times -= 1
             raise EngineError("the ears broke", hint="they do so when a test wants it")
-        words = [word for ms, word in self._ears.script if self._begin < ms * 16 <= until + 512]
+        words = [word for ms, word in self._ears.script if begin < ms * 16 <= until + 512]
         text = " ".join(words)
         stable = len(self._before) if text.startswith(self._before) else 0
         self._before = text

@@ -17,6 +17,7 @@ from antiphon.session.events import (
     StageFailed,
     ToolUsed,
     TurnConfirmed,
+    TurnCorrected,
     TurnMeasured,
     TurnStarted,
     WordsHeard,
@@ -37,6 +38,7 @@ class Narrator:
         self._console = console
         self._origin_ns: int | None = None
         self._timelines: list[TurnTimeline] = []
+        self._heard: dict[int, str] = {}
 
     def tell(self, event: Event) -> None:  # noqa: C901, PLR0912 - one case per event
         """Print what happened, if it is worth a line."""
@@ -46,8 +48,12 @@ class Narrator:
             case WordsHeard(at_ns=at_ns, transcript=transcript):
                 self._line(at_ns, "hearing", words(transcript))
             case TurnConfirmed():
+                self._heard[event.turn] = event.text
                 self._line(event.at_ns, "heard", Text(event.text, "bold"))
                 self._line(event.at_ns, "turn end", Text(why(event), "yellow"))
+            case TurnCorrected(at_ns=at_ns, turn=turn, text=text):
+                if text != self._heard.get(turn):
+                    self._line(at_ns, "heard", Text.assemble(("after all: ", "dim"), (text, "bold")))
             case ReplyStarted(at_ns=at_ns):
                 self._line(at_ns, "reply", Text("first sound", "green"))
             case ReplyFinished(at_ns=at_ns, heard=heard, interrupted=interrupted):

@@ -30,6 +30,7 @@ from antiphon.session.events import (
     ToolUsed,
     TurnAbandoned,
     TurnConfirmed,
+    TurnCorrected,
     TurnMeasured,
     TurnStarted,
 )
@@ -197,6 +198,9 @@ class Rehearsal:
                 self._open.discard(number)
             case TurnConfirmed():
                 self.turns.append(_result(event, self._began_ns.get(event.turn, event.at_ns)))
+            case TurnCorrected(turn=number, text=text):
+                for turn in self._numbered(number):
+                    turn.text = text
             case TurnMeasured(timeline=timeline):
                 for turn in self._numbered(timeline.turn):
                     turn.timeline = timeline

@@ -14,7 +14,7 @@ import asyncio
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,6 +27,7 @@ from antiphon.scheduling.decisions import Decision
 from antiphon.scheduling.estimates import Estimates
 from antiphon.scheduling.job import Urgency, current_claim
 from antiphon.scheduling.lanes import CLOSED
+from antiphon.scheduling.overhead import Overhead
 from antiphon.scheduling.policy import LaneFacts, Policy, Ticket
 from antiphon.scheduling.shares import SIDES, Side, Signs, hear_share
 from antiphon.scheduling.threads import settle_thread
@@ -69,34 +70,6 @@ class _Work:
     ahead: tuple[int, ...] = ()
     company: int = 0
     urgency: Urgency = Urgency.BACKGROUND
-
-
-@dataclass(slots=True)
-class Overhead:
-    """What deciding costs for each job: the event loop's own processor time, which other threads cannot lengthen."""
-
-    times_ns: deque[int] = field(default_factory=lambda: deque(maxlen=4096))
-    total_ns: int = 0
-    jobs: int = 0
-    _pending_ns: int = 0
-
-    @property
-    def p99_ns(self) -> int:
-        """Of the latest jobs, the nearest rank."""
-        times = sorted(self.times_ns)
-        return times[-(len(times) // 100) - 1] if times else 0
-
-    def add(self, took_ns: int) -> None:
-        """Another job came, which took so much."""
-        self.times_ns.append(self._pending_ns + took_ns)
-        self._pending_ns = 0
-        self.total_ns += took_ns
-        self.jobs += 1
-
-    def more(self, took_ns: int) -> None:
-        """Deciding took so much; it counts with the job that comes next."""
-        self._pending_ns += took_ns
-        self.total_ns += took_ns
 
 
 class CpuScheduler:

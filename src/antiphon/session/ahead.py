@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from antiphon.core.flow import Message
-    from antiphon.session.draft import Workshop
     from antiphon.session.record import TurnRecord
+    from antiphon.session.workshop import Workshop
 
 
 class Ahead:
@@ -81,8 +81,8 @@ class Ahead:
             self._look_again = False
             record = self._turn
             try:
-                with record.span(Stage.RECOGNISE, shop.engines.recognizer.name):
-                    transcript = await shop.recognition.transcribe(self._where_it_ended(), final=False)
+                with record.span(Stage.RECOGNISE, shop.recognition.name):
+                    transcript = await shop.recognition.look(self._where_it_ended())
             except AntiphonError as error:
                 shop.report(Stage.RECOGNISE, error)
                 continue

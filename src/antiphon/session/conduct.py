@@ -18,13 +18,14 @@ from antiphon.dialogue.state import Dialogue, Phase
 from antiphon.dialogue.transitions import step
 from antiphon.session import events
 from antiphon.session.ahead import Ahead
-from antiphon.session.draft import Workshop
-from antiphon.session.hinted import HintedRecognition
 from antiphon.session.listening import Listening, Outlets
 from antiphon.session.record import TurnRecord
 from antiphon.session.replies import Replies
+from antiphon.session.second_pass import SecondPass
 from antiphon.session.timers import Timers
 from antiphon.session.tool_runs import ToolRuns
+from antiphon.session.two_pass import TwoPassRecognition
+from antiphon.session.workshop import Workshop
 from antiphon.speak.player import Player
 from antiphon.speak.playout import Playout
 
@@ -75,7 +76,7 @@ class Conduct:
         self._open_turn = 0  # that the owner knows of
         self._confirmed_turn = 0
         self._heard = TurnRecord(0, around.clock)  # of the turn that is listened to
-        self._recognition = HintedRecognition(engines.recognizer, settings.vocabulary)
+        self._recognition = TwoPassRecognition(engines, settings.vocabulary)
         self._thinking = engines.language_model.open()
         self.listening = Listening(
             engines,
@@ -90,11 +91,22 @@ class Conduct:
             sink=lambda frame: self._replies.sounds(frame),  # noqa: PLW0108 - they are made below
             listener=lambda event: self._replies.played(event),  # noqa: PLW0108
         )
+        self._second_pass: SecondPass | None = None
+        if self._recognition.has_second_pass:
+            self._second_pass = SecondPass(
+                clock=around.clock,
+                caller=around.seat.caller,
+                name=self._recognition.second_name,
+                start=around.start,
+                tell=self.happens,
+                report=self._report,
+            )
         belt = Toolbelt(settings.tools)
         self._tools = ToolRuns(belt, clock=around.clock, start=around.start, tell=self.happens, emit=around.emit)
         self.shop = Workshop(
             engines=engines,
             recognition=self._recognition,
+            second_pass=self._second_pass,
             thinking=self._thinking,
             player=self._player,
             clock=around.clock,
@@ -161,6 +173,8 @@ class Conduct:
         self._timers.close()
         self.listening.close()
         self._replies.close()
+        if self._second_pass is not None:
+            self._second_pass.close()
         self._ahead.close()
         if self._playing is not None:
             self._playing.cancel()
@@ -193,6 +207,10 @@ class Conduct:
                 self._replies.drop(number)
             case do.ConfirmTurn():
                 self._confirm(command, now_ns)
+            case do.WriteOn():
+                self._replies.write_on(command)
+            case do.CorrectTurn(turn=turn, text=text):
+                self._around.emit(events.TurnCorrected(turn=turn, at_ns=now_ns, text=text))
             case do.AbandonTurn(turn=turn):
                 self._abandon(turn, now_ns)
             case do.PlayDraft(draft=number, options=options):
@@ -251,6 +269,8 @@ class Conduct:
 
     def _confirm(self, command: do.ConfirmTurn, now_ns: int) -> None:
         self._confirmed_turn = command.turn
+        if self._second_pass is not None:
+            self._second_pass.keep(command.draft)
         self._recognition.end()
         record = self._replies.record(command.draft)
         record.mark(Mark.CONFIRMED, now_ns)
@@ -265,6 +285,7 @@ class Conduct:
                 silence_ns=now_ns - ended_ns,
                 end_samples=record.end_samples,
                 forced=command.forced,
+                provisional=command.provisional,
             )
         )
         if self.state.phase is not Phase.SPEAKING and self.state.answers:  # there will be no reply

@@ -34,40 +34,13 @@ from antiphon.think.reasoning import ReasoningFilter
 from antiphon.think.spoken_form import SpokenForm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
-    from antiphon.core.clock import Clock
     from antiphon.core.flow import Pcm, SpeechPiece, TextChunk, ToolSpec
-    from antiphon.dialogue.commands import WriteReply
-    from antiphon.dialogue.options import ReplyOptions
-    from antiphon.dialogue.stimuli import Stimulus
-    from antiphon.hear.recognizer import Recognition
-    from antiphon.session.engines import Engines
+    from antiphon.dialogue.commands import WriteOn, WriteReply
     from antiphon.session.record import TurnRecord
-    from antiphon.session.settings import SessionSettings
-    from antiphon.speak.player import Player
-    from antiphon.think.language_model import Thinking
-
-
-@dataclass(slots=True, kw_only=True)
-class Workshop:
-    """What all drafts of a conversation work with."""
-
-    engines: Engines
-    recognition: Recognition
-    thinking: Thinking
-    player: Player
-    clock: Clock
-    caller: int  # on whose behalf engines work
-    settings: SessionSettings  # may be replaced while the conversation goes on
-    own_tools: tuple[ToolSpec, ...]
-    tell: Callable[[Stimulus], None]
-    report: Callable[[Stage, AntiphonError], None]
-
-    def tools(self, options: ReplyOptions) -> tuple[ToolSpec, ...]:
-        """What a reply with these options is offered."""
-        every = (*self.own_tools, *self.settings.owner_tools)
-        return every if options.tools is None else tuple(spec for spec in every if spec.name in options.tools)
+    from antiphon.session.workshop import Workshop
+    from antiphon.think.language_model import Written
 
 
 class Audience(Protocol):
@@ -95,8 +68,12 @@ class _Pass:
     chunker: Chunker
     start_said: int  # of the reply, before this pass
     start_index: int
+    is_unsure: bool  # its words may be corrected: only its first chunk is voiced until they are known
     calls: list[ToolCall] = field(default_factory=list)
-    written: str = ""
+    written: str = ""  # what counts as the reply's text
+    raw: str = ""  # as the model wrote it
+    pieces: int = 0
+    held: list[TextChunk] = field(default_factory=list)  # its first chunk, once there is one
 
     def placed(self, chunk: TextChunk, *, is_last: bool) -> TextChunk:
         """A chunk of this pass as a chunk of the reply."""
@@ -138,6 +115,7 @@ class DraftWork:
         self._chunks = 0
         self._voiced = False
         self._writing_since_ns = 0
+        self._sure: asyncio.Future[Sequence[Message]] | None = None  # what to answer, by a careful ear
 
     def confirm(self) -> None:
         """The pause has lasted: the caller waits for it."""
@@ -155,14 +133,25 @@ class DraftWork:
     async def hear(self, until_samples: int) -> None:
         """Find the words that the pause ends."""
         shop = self._shop
+        carefully = shop.recognition.second_pass(until_samples)
         try:
-            with self.record.span(Stage.RECOGNISE, shop.engines.recognizer.name):
-                transcript = await shop.recognition.transcribe(until_samples, final=True)
+            with self.record.span(Stage.RECOGNISE, shop.recognition.name):
+                transcript = await shop.recognition.hear(until_samples)
         except AntiphonError as error:
             self._fail(Stage.RECOGNISE, error)
             return
         self.record.mark(Mark.TRANSCRIBED)
-        shop.tell(DraftTranscribed(at_ns=shop.clock.now_ns(), draft=self.number, transcript=transcript))
+        if shop.second_pass is not None:
+            self._sure = asyncio.get_running_loop().create_future()
+            shop.second_pass.begin(self.number, self.record, transcript, carefully)
+        shop.tell(
+            DraftTranscribed(
+                at_ns=shop.clock.now_ns(),
+                draft=self.number,
+                transcript=transcript,
+                provisional=shop.second_pass is not None,
+            )
+        )
 
     async def judge_voice(self, pcm: Pcm) -> None:
         """Ask how finished the voice sounds; without an answer the other evidence decides."""
@@ -181,6 +170,8 @@ class DraftWork:
     async def write(self, command: WriteReply) -> None:
         """Ask the model whether the words end a sentence, then write and voice the reply, or as far as to a tool."""
         shop = self._shop
+        if self._sure is not None and not (shop.second_pass and shop.second_pass.is_to_come(self.number)):
+            self._sure = None  # these words are the careful ear's already
         tools = shop.tools(command.options) if command.may_use_tools else ()
         self.is_text = command.options.is_text
         is_asking = False
@@ -200,6 +191,11 @@ class DraftWork:
             self.finish()
         else:
             shop.tell(DraftFailed(at_ns=shop.clock.now_ns(), draft=self.number))
+
+    def write_on(self, command: WriteOn) -> None:
+        """A careful ear has heard this: what is written from here on answers it."""
+        if self._sure is not None and not self._sure.done():
+            self._sure.set_result(command.messages)
 
     def finish(self) -> None:
         """No more will come."""
@@ -233,15 +229,36 @@ class DraftWork:
     async def _write(self, command: WriteReply, tools: Sequence[ToolSpec]) -> bool:
         """Write one pass; True if the model asks for tools."""
         shop, options = self._shop, command.options
-        work = self._begin(is_pass=True)
+        messages: Sequence[Message] = command.messages
+        is_unsure = self._is_unsure
+        if is_unsure and not self._can_be_corrected(tools):
+            messages, is_unsure = await self._sure_messages(), False
+        work = self._begin(is_pass=True, is_unsure=is_unsure)
         self._writing_since_ns = shop.clock.now_ns()
         self.reached_limit = False
+        most = options.max_tokens or shop.settings.max_tokens
         writing = shop.thinking.write(
-            command.messages,
-            max_tokens=options.max_tokens or shop.settings.max_tokens,
+            messages,
+            max_tokens=most,
             tools=tools,
             tool_choice=options.tool_choice if tools and self._passes == 1 else AUTO,  # forced again it would not end
         )
+        await self._take_down(work, writing)
+        if work.held:
+            for chunk in work.held:
+                await self._voice(work.placed(chunk, is_last=False))
+            work.is_unsure = False
+            messages = await self._sure_messages()
+            rest = max(1, most - work.pieces)
+            await self._take_down(work, shop.thinking.write(messages, max_tokens=rest, begins_with=work.raw))
+        self.reached_limit = isinstance(shop.thinking, KnowsLimit) and shop.thinking.reached_limit
+        if not work.calls:
+            await self._take(work, work.reasoning.finish())
+        await self._finish(work, is_last=not work.calls)
+        return bool(work.calls)
+
+    async def _take_down(self, work: _Pass, writing: AsyncGenerator[Written, None]) -> None:
+        """What the model writes, to its end, or as far as to the first chunk if that is all that is wanted for now."""
         before = self.usage
         async with aclosing(writing) as pieces:
             async for piece in pieces:
@@ -250,13 +267,28 @@ class DraftWork:
                 if isinstance(piece, ToolCall):
                     self._call(work, piece)
                 elif not work.calls:  # text behind a call belongs to what comes after its result
+                    work.raw += piece
+                    work.pieces += 1
                     await self._take(work, work.reasoning.feed(piece))
+                if work.is_unsure and work.held:
+                    break
         self._count(before)  # servers count behind the last word
-        self.reached_limit = isinstance(shop.thinking, KnowsLimit) and shop.thinking.reached_limit
-        if not work.calls:
-            await self._take(work, work.reasoning.finish())
-        await self._finish(work, is_last=not work.calls)
-        return bool(work.calls)
+
+    @property
+    def _is_unsure(self) -> bool:
+        return self._sure is not None and not self._sure.done()
+
+    def _can_be_corrected(self, tools: Sequence[ToolSpec]) -> bool:
+        """Whether the reply may be begun on words that may change: not where they choose a tool, or are shown."""
+        shop = self._shop
+        return not (tools or self.is_text or shop.settings.starts_thinking) and shop.engines.language_model.can_go_on
+
+    async def _sure_messages(self) -> Sequence[Message]:
+        """What to answer, once the careful ear has spoken."""
+        assert self._sure is not None
+        assert self._shop.second_pass is not None
+        self._shop.second_pass.release(self.number)
+        return await asyncio.shield(self._sure)
 
     def _count(self, before: Usage | None) -> None:
         took = self._shop.thinking.usage
@@ -267,7 +299,7 @@ class DraftWork:
         work.calls.append(call)
         self._shop.tell(ToolCalled(at_ns=self._shop.clock.now_ns(), draft=self.number, call=call, said=said))
 
-    def _begin(self, *, is_pass: bool) -> _Pass:
+    def _begin(self, *, is_pass: bool, is_unsure: bool = False) -> _Pass:
         shop = self._shop
         if self._passes or not is_pass:
             self.text.begin(is_pass=is_pass)
@@ -279,6 +311,7 @@ class DraftWork:
             chunker=Chunker(settings.chunker),
             start_said=self.text.said_chars,
             start_index=self._chunks,
+            is_unsure=is_unsure,
         )
 
     async def _take(self, work: _Pass, written: str) -> None:
@@ -288,7 +321,11 @@ class DraftWork:
         if self.is_text:
             await self._show()
             return
-        for chunk in work.chunker.feed(said):
+        chunks = work.chunker.feed(said)
+        if work.is_unsure:
+            work.held += chunks
+            return
+        for chunk in chunks:
             await self._voice(work.placed(chunk, is_last=False))
 
     async def _finish(self, work: _Pass, *, is_last: bool) -> None:
@@ -331,6 +368,8 @@ class DraftWork:
                         self._voiced = True
                         self.record.mark(Mark.VOICED)
                         shop.tell(DraftVoiced(at_ns=shop.clock.now_ns(), draft=self.number))
+                        if shop.second_pass is not None:
+                            shop.second_pass.release(self.number)
                     await self.confirmed.wait()
                     await self._going.wait()
                     if not await shop.player.push(self.number, piece):

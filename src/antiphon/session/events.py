@@ -49,6 +49,16 @@ class TurnConfirmed:
     silence_ns: int  # from the last speech sample to this decision
     end_samples: int  # just after the last speech sample
     forced: bool
+    provisional: bool = False  # its words are heard again: TurnCorrected comes, with others or the same
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnCorrected:
+    """What the caller said in a turn that was confirmed as provisional, by a careful ear."""
+
+    turn: int
+    at_ns: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +207,7 @@ Event: TypeAlias = (
     TurnStarted
     | WordsHeard
     | TurnConfirmed
+    | TurnCorrected
     | TurnAbandoned
     | ReplyOpened
     | ReplyStarted

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from antiphon.core.flow import HEARING_RATE_HZ
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from antiphon.core.flow import AudioFrame, Transcript
     from antiphon.hear.recognizer import Recognition, Recognizer
@@ -54,6 +54,9 @@ class HintedRecognition:
 
     async def transcribe(self, until_samples: int, *, final: bool) -> Transcript:
         return await self._present.transcribe(until_samples, final=final)
+
+    def later(self, until_samples: int) -> Callable[[], Awaitable[Transcript]]:
+        return self._present.later(until_samples)
 
     def end(self) -> None:
         self._present.end()

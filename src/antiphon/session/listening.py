@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from antiphon.core.errors import AntiphonError
     from antiphon.core.flow import AudioFrame, Pcm
     from antiphon.dialogue.stimuli import Stimulus
-    from antiphon.hear.recognizer import Recognition
     from antiphon.hear.segmenter import VoiceFact
     from antiphon.scheduling.shares import Signs
     from antiphon.session.engines import Engines
     from antiphon.session.settings import SessionSettings
+    from antiphon.session.two_pass import TwoPassRecognition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Listening:
     def __init__(
         self,
         engines: Engines,
-        recognition: Recognition,
+        recognition: TwoPassRecognition,
         *,
         clock: Clock,
         settings: SessionSettings,

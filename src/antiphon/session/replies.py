@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from antiphon.core.flow import Pcm, SpeechPiece, ToolCall
-    from antiphon.dialogue.commands import WriteReply
+    from antiphon.dialogue.commands import WriteOn, WriteReply
     from antiphon.dialogue.options import ReplyOptions
-    from antiphon.session.draft import Workshop
     from antiphon.session.tool_runs import ToolRuns
+    from antiphon.session.workshop import Workshop
 
 
 UNPACED_MS = 40  # of sound in a frame that need not wait for its time
@@ -73,6 +73,12 @@ class Replies:
         if command.draft not in self._drafts:
             self._make(command.draft, turn)
         self._begin(command.draft, self._drafts[command.draft].write(command))
+
+    def write_on(self, command: WriteOn) -> None:
+        """What it answers is known for sure."""
+        draft = self._drafts.get(command.draft)
+        if draft is not None:
+            draft.write_on(command)
 
     def say(self, number: int, text: str, *, is_whole: bool, turn: int) -> None:
         """Voice a given text; a whole one is a reply of its own."""
@@ -249,5 +255,7 @@ class Replies:
             self._work.setdefault(number, []).append(self._start(work))
 
     def _cancel(self, number: int) -> None:
+        if self._shop.second_pass is not None:
+            self._shop.second_pass.drop(number)
         for task in self._work.pop(number, []):
             task.cancel()

@@ -163,6 +163,8 @@ class Call:
                 self._let_turn_start()
                 self._answers.turn_known()
                 self._caller.confirmed(event)
+            case events.TurnCorrected():
+                self._caller.corrected(event)
             case events.TurnAbandoned():
                 if self._late_start is not None and self._late_start.turn == event.turn:
                     self._late_start = None  # as if nobody had said anything

@@ -62,6 +62,7 @@ class Caller:
         self._awaited: tuple[int, Turn] | None = None  # committed by the client, words not known
         self._waiting: deque[tuple[bool, Callable[[], None]]] = deque()  # (is sound, what to do)
         self._fresh: deque[AudioFrame] = deque()  # appended, and not yet heard
+        self._provisional: dict[int, tuple[Turn, int]] = {}  # over, and heard again; with where they end
         self._failure = ""  # of recognition, in the turn under way
         self._idle_from_samples = 0
 
@@ -171,7 +172,17 @@ class Caller:
         turn = self._known(event.turn)
         if turn is None:
             turn = self._announce(event.turn, event.end_samples)
-        self._end(turn, event.turn, max(turn.start_samples, event.end_samples), event.text)
+        end_samples = max(turn.start_samples, event.end_samples)
+        if event.provisional:
+            self._provisional[event.turn] = turn, end_samples
+        self._end(turn, event.turn, end_samples, event.text)
+
+    def corrected(self, event: events.TurnCorrected) -> None:
+        """What was said is known for sure: now its transcript is complete."""
+        turn, end_samples = self._provisional.pop(event.turn, (None, 0))
+        if turn is not None:
+            turn.item.text = event.text
+            self._tell_transcript(turn, event.text, end_samples)
 
     def abandoned(self, event: events.TurnAbandoned) -> None:
         """It says nothing: an item whose transcript is empty, so that a client that was told of it need not wait."""
@@ -264,7 +275,8 @@ class Caller:
             self._enter(turn, end_samples)
         turn.item.text, turn.item.status = text, "completed"
         turn.item.history = (f"turn-{number}",)
-        self._tell_transcript(turn, text, end_samples)
+        if number not in self._provisional:
+            self._tell_transcript(turn, text, end_samples)
         self._state.item_done(turn.item)
         self._turn_over(turn)
 
