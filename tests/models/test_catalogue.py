@@ -37,6 +37,7 @@ def test_every_model_has_its_licence_text_and_its_credits(name: str) -> None:
         ("Silero-V6", "silero-v6"),
         ("whisper", "whisper-tiny.en"),
         ("whisper-tiny-en", "whisper-tiny.en"),
+        ("moonshine", "moonshine-tiny.en"),
         ("smollm2", "smollm2-135m-instruct-q4_1"),
         ("hibari-hart", "hibari-heart"),
     ],

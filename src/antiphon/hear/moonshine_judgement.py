@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from antiphon.core.flow import Pcm
     from antiphon.hear.moonshine_decoder import MoonshineNetwork, Written
 
+# In nats. Words that noise, hum, clicks and a slam at -3 to -60 dBFS gave have a mean gain of up to 0.7 and, first token
+# alone, gain and log probability together up to 0.6; of 80 orders the mean gain is 2.8 and more, with a menu too. Short
+# answers have 1.2 and more, or, where the words are likely anyway ("Thank you."), 1.4 and more for the first token.
 _FEW_TOKENS = 6
 _MOST_TOKENS = 24  # of a hypothesis that are weighed
 _DOUBTFUL_FIRST_LOG = -1.5
