@@ -193,7 +193,9 @@ class Mind:
 
 def taker_of(text: str, memory: Memory) -> tuple[EvidenceTaker, Recognition, Judge]:
     ears, prosody = Recognition(text), Judge(0.9, 0.9)
-    engines = SimpleNamespace(voice_detector=Detection(), recognizer=ears, language_model=Mind(), prosody=prosody)
+    engines = SimpleNamespace(
+        voice_detector=Detection(), quick_recognizer=None, recognizer=ears, language_model=Mind(), prosody=prosody
+    )
     return EvidenceTaker(SimpleNamespace(engines=engines), Agent(), Config(), memory), ears, prosody
 
 

@@ -52,10 +52,14 @@ def test_what_fits_but_is_not_how_it_is_spelled_is_not_raised() -> None:
     assert " i" not in bonuses(bias("iced coffee"))
 
 
-def test_a_space_alone_is_no_beginning_but_what_follows_is() -> None:
-    """Any word may follow it."""
-    assert {} == bonuses(bias("us"))
-    assert 2.0 == bonuses(bias("us"), " ")["us"]
+def test_a_space_alone_may_begin_a_phrase_but_not_the_text() -> None:
+    """And what follows it is the beginning still."""
+    phrases = bias("us")
+    logits = np.zeros(len(TEXTS), np.float32)
+    assert {" ": 2.0} == bonuses(phrases)  # " Us" begins so as well
+    assert 0.0 == phrases.added(logits, NOWHERE, is_first=True)[TOKEN[" "]]
+    assert 2.0 == bonuses(phrases, " ")["us"]
+    assert phrases.is_space(TOKEN[" "])
 
 
 def test_inside_a_phrase_the_tokens_that_go_on_have_the_larger_bonus() -> None:

@@ -2,8 +2,8 @@
 
 One call encodes the window and writes its words, on one thread in less time than Whisper tiny.en takes with two: the
 encoder reads just the sound there is, where Whisper's is filled up to 10 s, and the decoder reads again what it wrote
-for the sound so far in one step. The search is greedy and cannot run away: no eight tokens in a row come twice, and a hypothesis holds no more
-tokens than its sound could carry. The model knows English only.
+for the sound so far in one step. The search is greedy and cannot run away: no eight tokens in a row come twice, and a
+hypothesis holds no more tokens than its sound could carry. The model knows English only.
 Units: samples at HEARING_RATE_HZ. Threads: the model is shared; a window is one call on the engine's lane.
 What it does not know: turns, and what was said before. `moonshine_recognition` keeps these.
 """
@@ -65,7 +65,7 @@ class Hypothesis:
 class MoonshineRecognizer:
     """The loaded model; `open` gives a caller's view of it."""
 
-    longest_slice_ns = 1_200_000_000  # 16 s of noise, written to the limit of 132 tokens, 2-core EPYC; of speech 430 ms
+    longest_slice_ns = 1_500_000_000  # 16 s of noise, written to the limit of 132 tokens, 2-core EPYC; of speech 430 ms
 
     def __init__(
         self, network: MoonshineNetwork, tokens: MoonshineTokens, lane: Lane, settings: MoonshineSettings

@@ -170,7 +170,9 @@ class Search:
     def choose(self, logits: Logits) -> int:
         """The next token; END where the text is over."""
         written = self.written
-        raised = logits if self._bias.is_idle else self._bias.added(logits, self._places, self._been)
+        raised = logits
+        if not self._bias.is_idle:
+            raised = self._bias.added(logits, self._places, self._been, is_first=not written.tokens)
         forbidden = self._followers.get(tuple(self._recent))
         if forbidden:
             raised = raised.copy()
@@ -185,7 +187,8 @@ class Search:
             return token
         written.tokens.append(token)
         self._places = self._bias.after(self._places, token)
-        self._been.update(self._places)
+        if not self._bias.is_space(token):  # after which any word may come, again too
+            self._been.update(self._places)
         if len(self._recent) == self._recent.maxlen:
             self._followers.setdefault(tuple(self._recent), set()).add(token)
         self._recent.append(token)

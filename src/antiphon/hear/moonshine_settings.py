@@ -15,7 +15,7 @@ from antiphon.core.errors import check_range
 class MoonshineSettings:
     """How far the decoder leans towards the caller's vocabulary. A nat is a factor of 2.7 of probability.
 
-    The defaults are the best of eleven on half of 160 orders with a cafe's menu of 32 phrases; around them it is flat.
+    The defaults are the best of seven on half of 160 orders with a cafe's menu of 32 phrases; around them it is flat.
 
     Raises:
         CallerError: a value is out of its range.

@@ -5,7 +5,8 @@ one tree of characters; where the text so far stands in it are its places, which
 A phrase begins only where a word does, and a token that leaves a phrase in mid-word is given nothing.
 Raised are the tokens that the model itself would spell the phrase with: it writes "iced" as " " and "iced", and a bonus
 for " ice", which fits as well, drew it into "ice mocha". Only where the text stands between two of these, any that fit.
-A space alone is no beginning: any word may follow it, and raised it drew "Two." into " 2". What a text has said of a
+A space alone counts as well, but not at the text's beginning: words have a capital there and are spelled otherwise, and
+it drew "Two." into " 2". What a text has said of a
 phrase already is not raised again in it: on half a word the search else said the same word until it was stopped.
 Which tokens fit at a place is found when it is first asked for and kept: at most one array for each character of the
 vocabulary, which is bounded. A step costs some 30 us, for one phrase as for 500.
@@ -91,6 +92,10 @@ class WordBias:
         settings = self._settings
         return not self.phrases or not (settings.beginning_bonus or settings.inside_bonus or settings.ending_bonus)
 
+    def is_space(self, token: int) -> bool:
+        """Whether the token is a space and nothing else, or a hyphen."""
+        return self._spellings.texts[token] == " "
+
     def after(self, places: Places, token: int) -> Places:
         """Where the text stands once the token is written."""
         for character in self._spellings.texts[token]:
@@ -100,16 +105,16 @@ class WordBias:
             places = tuple(dict.fromkeys(place for place in found if place is not None))
         return places
 
-    def added(self, logits: Logits, places: Places, been: Collection[int] = ()) -> Logits:
+    def added(self, logits: Logits, places: Places, been: Collection[int] = (), *, is_first: bool = False) -> Logits:
         """The logits with the bonuses that hold at these places; a copy.
 
-        Nothing is given for coming again where the text has `been`.
+        Nothing is given for coming again where the text has `been`. `is_first`: the text begins with this token.
         """
         settings = self._settings
         bonus = np.zeros(len(logits), np.float32)
         if settings.ending_bonus and any(place in self._ends for place in places):
             bonus[self._spellings.lengthens[: len(logits)]] = -settings.ending_bonus
-        begun = self._children[_ROOT].get(" ")
+        begun = self._children[_ROOT].get(" ", _ROOT)  # a space alone is no more than a beginning
         seen = np.array(list(been), np.int32)
         # A token may fit at several places; the largest bonus counts.
         for place in (_ROOT, *places):
@@ -117,6 +122,8 @@ class WordBias:
             tokens = step.tokens[~np.isin(step.nodes, seen)] if len(seen) else step.tokens
             amount = settings.beginning_bonus if place in (_ROOT, begun) else settings.inside_bonus
             bonus[tokens] = np.maximum(bonus[tokens], amount)
+        if is_first:
+            bonus[self._spellings.by_text.get(" ", [])] = 0.0
         return logits + bonus
 
     def _grow(self, vocabulary: Sequence[str], limit: int) -> int:
@@ -157,8 +164,6 @@ class WordBias:
         known = self._steps.get(place)
         if known is None:
             found = sorted(self._spelled[place]) if place in self._spelled else self._search(place)
-            if place == _ROOT:
-                found = [token for token in found if self._spellings.texts[token] != " "]
             nodes = [self._walk(place, self._spellings.texts[token]) for token in found]
             known = self._steps[place] = _Step(np.array(found, np.int32), np.array(nodes, np.int32))
         return known
