@@ -117,6 +117,7 @@ class Policy:
         passed: list[tuple[Ticket, str]] = []
         in_order = sorted(waiting, key=lambda ticket: self.rank(ticket, now_ns))
         kept: int | None = None  # the class for which the cores are kept free
+        somebody_can_yield = self.rules.yielding and any(one.can_yield for one in running)
         made_way_for: list[Ticket] = []  # those for whom cores are about to be given up, a token at a time
         for ticket in in_order:
             if kept is not None and self.urgency(ticket, now_ns) >= kept:
@@ -128,11 +129,7 @@ class Policy:
                 together = self._company(ticket, in_order, running, now_ns)
                 return Choice(ticket=ticket, company=together, passed=tuple(passed))
             passed.append((ticket, obstacle))
-            if (
-                self.rules.yielding
-                and any(one.can_yield for one in running)
-                and self._in_the_way(ticket, running, now_ns)
-            ):
+            if somebody_can_yield and self._in_the_way(ticket, running, now_ns):
                 made_way_for.append(ticket)
             if kept is None and self._keeps_cores(ticket, running, now_ns):
                 kept = self.urgency(ticket, now_ns)
