@@ -13,12 +13,14 @@ import os
 import signal
 import sys
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from urllib.request import urlopen
 
 from antiphon.core.clock import SECOND_NS
+from antiphon.lab.own_server import cancelled_by_sigterm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,9 +50,11 @@ class ServerProcess:
         self._command = [sys.executable, *program, "serve", *arguments, "--host", "127.0.0.1", "--port", "0"]
         self._process: asyncio.subprocess.Process | None = None
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __aexit__
+        self._until_ended = ExitStack()
         self.url = ""  # of conversations
 
     async def __aenter__(self) -> Self:
+        self._until_ended.enter_context(cancelled_by_sigterm())
         self._process = await asyncio.create_subprocess_exec(
             *self._command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=self._log
         )
@@ -146,6 +150,10 @@ class ServerProcess:
         return os.pread(self._log.fileno(), os.fstat(self._log.fileno()).st_size, 0)
 
     async def _end(self) -> None:
+        with self._until_ended:
+            await self._stop()
+
+    async def _stop(self) -> None:
         process = self._process
         if process is None or process.returncode is not None:
             return

@@ -25,8 +25,8 @@ def test_a_spoken_turn(client: str, server: Server, clip: Path) -> None:
     came = server.call(client, clip)
 
     assert ([], True) == (came["errors"], came["is_done"])
-    (transcript,) = came["transcripts"]
-    assert {"triple", "shot", "cappuccino", "sugar", "milk"} <= _words(transcript)
+    # on a machine that is too slow the order's pause can end a turn, and the rest of it comes as another
+    assert {"triple", "shot", "cappuccino", "sugar", "milk"} <= _words(" ".join(came["transcripts"]))
     answer = came["replies"][-1]
     assert answer["text"]
     assert ("completed", 0) == (answer["status"], answer["late_ms"])

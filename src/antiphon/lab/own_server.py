@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import re
+import signal
 import sys
+import threading
 from collections import deque
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from antiphon.core.errors import MachineError, PeerError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Iterator, Sequence
 
 READY = re.compile(r"Ready: (ws://(\S+):(\d+)/\S*)")
 START_S = 300.0  # models may have to be fetched first
@@ -37,6 +39,23 @@ class OwnServer:
     pid: int
     log: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT_LINES))  # its last lines
     exit_code: int | None = None  # once it has ended
+
+
+@contextmanager
+def cancelled_by_sigterm() -> Iterator[None]:
+    """While the block runs SIGTERM cancels the task that it runs in, as Ctrl-C does: a measurement that is broken off
+    takes its servers along, or they would use the cores of the next one. Blocks may nest; the inner task is cancelled.
+    """
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    if threading.current_thread() is not threading.main_thread():  # Python lets no other thread take signals
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: loop.call_soon_threadsafe(task.cancel))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @asynccontextmanager
@@ -62,17 +81,18 @@ async def own_server(arguments: Sequence[str] = (), *, start_s: float = START_S)
     assert process.stderr is not None
     server = OwnServer(url="", pid=process.pid)
     said: asyncio.Queue[str] = asyncio.Queue(KEPT_LINES)
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(_read(process.stderr, server.log))
-        tasks.create_task(_read(process.stdout, server.log, said))
-        failure = None
-        try:
-            failure = await _until_ready(server, process, said, start_s)
-            if failure is None:
-                yield server
-        finally:
-            await _stop(process)
-            server.exit_code = process.returncode
+    with cancelled_by_sigterm():
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(_read(process.stderr, server.log))
+            tasks.create_task(_read(process.stdout, server.log, said))
+            failure = None
+            try:
+                failure = await _until_ready(server, process, said, start_s)
+                if failure is None:
+                    yield server
+            finally:
+                await _stop(process)
+                server.exit_code = process.returncode
     if failure is not None:
         raise failure
 
