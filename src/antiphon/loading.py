@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from antiphon.hardware.plan import Role
 from antiphon.scheduling.cpu_lanes import CpuScheduler
 from antiphon.scheduling.lanes import ThreadLane
-from antiphon.scheduling.policy import LaneFacts
+from antiphon.scheduling.ticket import LaneFacts
 from antiphon.session import Engines
 from antiphon.think.chat_address import is_address
 

@@ -108,7 +108,8 @@ def test_what_needs_more_cores_than_are_free_waits_and_lesser_work_that_fits_beg
     choice = rules.choose(0, [recognition, voice], [running("prosody", CONFIRMED)])
     assert choice is not None
     assert choice.ticket is voice
-    assert choice.passed == ((recognition, "1 of 2 cores are taken, it needs 2"),)
+    why = rules.at(0).obstacle(recognition, [running("prosody", CONFIRMED)])
+    assert "1 of 2 cores are taken, it needs 2" == why
 
 
 def test_an_engine_that_wants_more_cores_than_there_are_runs_when_nothing_else_does():

@@ -13,9 +13,10 @@ from tests.scheduling.tickets import LANES, STAGES, ns
 
 from antiphon.scheduling.batching import ONE_MORE
 from antiphon.scheduling.job import Claim, Job, Urgency
-from antiphon.scheduling.policy import LaneFacts, Policy, Ticket
+from antiphon.scheduling.policy import Policy
 from antiphon.scheduling.settings import Order, SchedulingSettings
 from antiphon.scheduling.shares import SIDES, Side, Signs, hear_share
+from antiphon.scheduling.ticket import LaneFacts, Ticket
 
 pytestmark = pytest.mark.unit
 

@@ -15,11 +15,11 @@ from antiphon.core.clock import SECOND_NS
 from antiphon.core.stamps import Stage
 from antiphon.scheduling.job import Urgency
 from antiphon.scheduling.outcome import outcome_of
-from antiphon.scheduling.policy import LaneFacts
 from antiphon.scheduling.processor import Processor
 from antiphon.scheduling.settings import Order, SchedulingSettings
 from antiphon.scheduling.simulated_lanes import Site
 from antiphon.scheduling.simulator import simulate
+from antiphon.scheduling.ticket import LaneFacts
 from antiphon.scheduling.waiting_room import WaitingRoom
 from antiphon.scheduling.workload import Slice, Turn, Workload, read_workload
 

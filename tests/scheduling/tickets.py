@@ -7,8 +7,9 @@ from itertools import count
 from antiphon.core.clock import MILLISECOND_NS
 from antiphon.core.stamps import Stage
 from antiphon.scheduling.job import Claim, Job, Urgency
-from antiphon.scheduling.policy import LaneFacts, Policy, Ticket
+from antiphon.scheduling.policy import Policy
 from antiphon.scheduling.settings import SchedulingSettings
+from antiphon.scheduling.ticket import LaneFacts, Ticket
 
 STAGES = {"recognizer": Stage.RECOGNISE, "prosody": Stage.PROSODY, "model": Stage.THINK, "voice": Stage.SPEAK}
 LANES = {

@@ -28,15 +28,17 @@ from antiphon.scheduling.estimates import Estimates
 from antiphon.scheduling.job import Urgency, current_claim
 from antiphon.scheduling.lanes import CLOSED
 from antiphon.scheduling.overhead import Overhead
-from antiphon.scheduling.policy import LaneFacts, Policy, Ticket
+from antiphon.scheduling.policy import Policy
 from antiphon.scheduling.shares import SIDES, Side, Signs, hear_share
 from antiphon.scheduling.threads import settle_thread
+from antiphon.scheduling.ticket import LaneFacts, Ticket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from antiphon.core.clock import Clock
     from antiphon.scheduling.job import Job
+    from antiphon.scheduling.moment import Moment
     from antiphon.scheduling.settings import SchedulingSettings
 
 Item = TypeVar("Item")
@@ -214,25 +216,24 @@ class CpuScheduler:
             return
         start_ns = time.thread_time_ns()
         now_ns = self._clock.now_ns()
-        self._policy.hear_share = hear_share(self.signs(), self._policy.rules)
-        while self._waiting:
-            running = [works[0].ticket for works in self._running.values()]
-            tickets = [work.ticket for work in self._waiting.values()]
-            choice = self._policy.choose(now_ns, tickets, running)
-            if choice is None:
-                break
+        if len(self._waiting) > 1:  # else there is nobody to share with
+            self._policy.hear_share = hear_share(self.signs(), self._policy.rules)
+        moment = self._policy.at(now_ns)
+        running = [works[0].ticket for works in self._running.values()]
+        while choice := moment.choose([work.ticket for work in self._waiting.values()], running):
             works = [self._waiting.pop(ticket.number) for ticket in (choice.ticket, *choice.company)]
             self._begin(works, now_ns)
-        self._note_waiting(now_ns)
+            running = [works[0].ticket for works in self._running.values()]
+        if self._waiting:
+            self._note_waiting(moment, running)
         self.overhead.more(time.thread_time_ns() - start_ns)
 
-    def _note_waiting(self, now_ns: int) -> None:
-        running = [works[0].ticket for works in self._running.values()]
+    def _note_waiting(self, moment: Moment, running: Sequence[Ticket]) -> None:
         for work in self._waiting.values():
             if not work.reason:
-                work.reason = self._policy.obstacle(work.ticket, running, now_ns) or "others go first"
+                work.reason = moment.obstacle(work.ticket, running) or "others go first"
                 work.ahead = tuple(ticket.number for ticket in running)
-        for ticket in self._policy.make_way(now_ns, [work.ticket for work in self._waiting.values()], running):
+        for ticket in moment.make_way([work.ticket for work in self._waiting.values()], running):
             for work in self._running[ticket.number]:
                 work.border.ask()
 

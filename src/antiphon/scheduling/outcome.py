@@ -20,7 +20,7 @@ from antiphon.scheduling.job import Urgency
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from antiphon.scheduling.policy import Ticket
+    from antiphon.scheduling.ticket import Ticket
 
 
 @dataclass(slots=True, kw_only=True)

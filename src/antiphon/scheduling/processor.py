@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from antiphon.scheduling.policy import LaneFacts
+    from antiphon.scheduling.ticket import LaneFacts
 
 Item = TypeVar("Item")
 

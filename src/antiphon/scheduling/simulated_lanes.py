@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from antiphon.scheduling.outcome import Ledger
-    from antiphon.scheduling.policy import Choice, LaneFacts, Ticket
     from antiphon.scheduling.processor import Run
     from antiphon.scheduling.settings import SchedulingSettings
+    from antiphon.scheduling.ticket import Choice, LaneFacts, Ticket
     from antiphon.scheduling.workload import Slice
 
     class _Told(Protocol):

@@ -19,8 +19,8 @@ from antiphon.core.clock import SECOND_NS
 from antiphon.core.stamps import Stage
 from antiphon.scheduling.job import Claim, Job, Urgency
 from antiphon.scheduling.outcome import Ledger
-from antiphon.scheduling.policy import Ticket
 from antiphon.scheduling.simulated_lanes import Lanes, Piece, Site
+from antiphon.scheduling.ticket import Ticket
 
 if TYPE_CHECKING:
     from collections.abc import Callable

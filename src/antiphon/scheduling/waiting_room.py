@@ -22,7 +22,8 @@ from antiphon.scheduling.shares import SIDES
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator
 
-    from antiphon.scheduling.policy import Policy, Ticket
+    from antiphon.scheduling.policy import Policy
+    from antiphon.scheduling.ticket import Ticket
 
 _Entry: TypeAlias = tuple[int, int]  # by rank or laxity; and the ticket's number
 
@@ -61,7 +62,7 @@ class WaitingRoom:
 
     def add(self, ticket: Ticket, now_ns: int) -> None:
         """It comes."""
-        urgency = self._policy.urgency(ticket, now_ns)
+        urgency = self._policy.at(now_ns).urgency(ticket)
         key = (ticket.lane, ticket.kind, SIDES[ticket.job.stage], urgency)
         bucket = self._buckets.get(key)
         if bucket is None:

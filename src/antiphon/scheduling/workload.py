@@ -23,7 +23,7 @@ from antiphon.core.stamps import Stage
 from antiphon.scheduling.batching import ONE_MORE
 from antiphon.scheduling.decisions import read_decisions
 from antiphon.scheduling.job import Urgency
-from antiphon.scheduling.policy import WANTED_WITHIN_NS
+from antiphon.scheduling.ticket import WANTED_WITHIN_NS
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence

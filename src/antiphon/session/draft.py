@@ -26,7 +26,7 @@ from antiphon.dialogue.stimuli import (
     ToolsWanted,
 )
 from antiphon.scheduling.job import Claim, Urgency
-from antiphon.scheduling.policy import WANTED_WITHIN_NS
+from antiphon.scheduling.ticket import WANTED_WITHIN_NS
 from antiphon.session.reply_text import ReplyText
 from antiphon.think.chunker import Chunker
 from antiphon.think.language_model import AUTO, KnowsLimit
