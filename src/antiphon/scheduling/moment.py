@@ -33,16 +33,16 @@ class Moment:
         self._now_ns = now_ns
         self._known: dict[Ticket, tuple[int, int]] = {}  # class and laxity
         self._room: _Room | None = None
-        self._is_beyond = {
-            side: self._rules.shares and policy.usage.is_beyond(side, policy.hear_share) for side in Side
-        }
+        self._is_beyond: dict[Side, bool] = {}  # its share
 
     def choose(self, waiting: Iterable[Ticket], running: Sequence[Ticket]) -> Choice | None:
         """What begins now, if anything does; ask again until nothing does."""
         room = self._beside(running)
-        in_order = sorted(waiting, key=self.rank)
+        in_order = list(waiting)
+        if len(in_order) > 1:
+            in_order.sort(key=self.rank)
         kept: int | None = None  # the class for which the cores are kept free
-        somebody_can_yield = self._rules.yielding and any(one.can_yield for one in running)
+        somebody_can_yield = bool(running) and self._rules.yielding and any(one.can_yield for one in running)
         made_way_for: list[Ticket] = []  # those for whom cores are about to be given up, a token at a time
         for ticket in in_order:
             if kept is not None and self.urgency(ticket) >= kept:
@@ -82,7 +82,7 @@ class Moment:
         match self._rules.order:
             case Order.LAXITY:
                 urgency, laxity_ns = self._standing(ticket)
-                return (urgency, self._is_beyond[SIDES[ticket.job.stage]], laxity_ns, ticket.number)
+                return (urgency, self._had_too_much(SIDES[ticket.job.stage]), laxity_ns, ticket.number)
             case Order.FIFO:
                 return (ticket.number,)
             case Order.STATIC:
@@ -101,6 +101,14 @@ class Moment:
     def is_worse(self, urgency: int, other: Ticket) -> bool:
         """Whether the other is clearly to go before one of this class."""
         return self._rules.order is not Order.FIFO and self.urgency(other) < urgency
+
+    def _had_too_much(self, side: Side) -> bool:
+        known = self._is_beyond.get(side)
+        if known is None:
+            policy = self._policy
+            known = self._rules.shares and policy.usage.is_beyond(side, policy.hear_share)
+            self._is_beyond[side] = known
+        return known
 
     def _standing(self, ticket: Ticket) -> tuple[int, int]:
         known = self._known.get(ticket)
