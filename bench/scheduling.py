@@ -50,9 +50,15 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 PERIOD_S = 14.0  # a clip of 3 to 6 s, the wait, and most of a reply
 ALL_PARTS = "everything"
-PARTS = ("scheduling", "laxity", "yielding", "overtaking", "shares", "batching")
+PARTS = ("scheduling", "laxity", "yielding", "overtaking", "shares", "batching", "second-thread")
 NOTICED, VOICED, FIRST_SOUND = str(Mark.PAUSE_NOTICED), str(Mark.VOICED), str(Mark.FIRST_SOUND)
 FEW, MANY = 4, 16
+# No part that can be left out, but what the plan chose otherwise: how a call that has one thread gets on.
+ONE_THREAD = "second-thread"
+FLAGS = {
+    ALL_PARTS: (),
+    ONE_THREAD: ("--set", "cpu.language_model_threads=1", "--set", "cpu.recognizer_threads=1"),
+}
 
 
 @dataclass(slots=True)
@@ -193,13 +199,13 @@ async def compare_parts(arguments: argparse.Namespace) -> dict[str, object]:
     traces.mkdir(parents=True, exist_ok=True)
     for word in arguments.callers.split(","):
         count = int(word)
-        parts = arguments.parts.split(",") if count >= arguments.all_parts_from else ["scheduling"]
+        parts = arguments.parts.split(",") if count >= arguments.all_parts_from else ["scheduling", ONE_THREAD]
         names = [ALL_PARTS, *parts]
         row = {name: Cell(name if name == ALL_PARTS else f"without {name}", count) for name in names}
         for number in range(arguments.rounds):
             for name in turned(names, number):
                 flags = ["--set", f"capacity.conversations={max(4, count)}", "--without", "admission"]
-                flags += [] if name == ALL_PARTS else ["--without", name]
+                flags += FLAGS.get(name, ("--without", name))
                 trace = traces / f"{count}-callers.jsonl" if name == ALL_PARTS else None
                 await hold(row[name], arguments, flags=flags, seed=arguments.seed + number, trace=trace)
         cells += row.values()
