@@ -11,7 +11,7 @@ from antiphon.mechanisms import MECHANISMS, settings_without
 pytestmark = pytest.mark.unit
 
 
-ALL_ON = ("models.quick_recognizer=moonshine-tiny.en",)  # what the defaults leave off
+ALL_ON = ("models.quick_recognizer=moonshine-tiny.en", "turn.doubt_ms=250")  # what the defaults leave off
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

@@ -31,6 +31,14 @@ MECHANISMS = {
         does="the language model reads the stable words while the caller speaks", off="turn.read_ahead=false"
     ),
     "prosody": Mechanism(does="the tone of voice is judged where the words leave doubt", off="models.prosody="),
+    "doubt": Mechanism(
+        does="opinions beyond the words are asked for only where these leave doubt, and the reply is written first",
+        off="turn.doubt_ms=0",
+    ),
+    "foresight": Mechanism(
+        does="a quick recognizer hears the words at a pause's first silent frame, before it is known for one",
+        off="turn.foresee=false",
+    ),
     "two-pass": Mechanism(
         does="a quick recognizer's words begin the reply, a careful one's correct it as it goes on",
         off="models.quick_recognizer=",

@@ -75,7 +75,9 @@ def test_words_start_the_reply_before_the_turn_is_over() -> None:
     """As soon as the words are known the reply is written, unheard, while the silence is still too short."""
     talk = heard("I would like a")
     assert talk.log[-1][1] == (
-        WriteReply(draft=1, messages=(SYSTEM, Message("user", "I would like a")), may_use_tools=True),
+        WriteReply(
+            draft=1, messages=(SYSTEM, Message("user", "I would like a")), may_use_tools=True, measures_end=True
+        ),
         # posterior sigmoid(-3): 350 ms * ln(0.9526 / 0.05) = 1031.5 ms, cut to the longest wait of 1000
         SetTimer(timer=Timer.CONFIRM, at_ns=ns(3000), generation=1),
     )
@@ -100,6 +102,17 @@ def test_the_voice_is_judged_only_if_the_words_leave_doubt() -> None:
     sure = heard("I would like a")
     sure.mass(2310, 0.99)
     assert sure.ordered(JudgeVoice) == []
+
+
+def test_words_without_doubt_are_answered_without_another_opinion() -> None:
+    """What would be waited for is too short for an opinion to save any of it: the reply is written at once."""
+    talk = heard("I would like a latte.", Conversation(replace(SETTINGS, doubt_ms=1000)))
+    (write,) = talk.ordered(WriteReply)
+    assert not write.measures_end
+    assert talk.ordered(JudgeVoice) == []
+    always = heard("I would like a latte.", Conversation(replace(SETTINGS, doubt_ms=0)))
+    (write,) = always.ordered(WriteReply)
+    assert write.measures_end
 
 
 def test_a_sure_end_is_confirmed_at_once() -> None:

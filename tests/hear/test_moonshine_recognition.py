@@ -80,6 +80,26 @@ def test_the_last_hypothesis_is_the_next_ones_guess() -> None:
     assert [0, 3, 5, 15, 0] == asyncio.run(listen())
 
 
+def test_what_was_foreseen_is_not_heard_again() -> None:
+    """To the same place; what the turn says so far is as it was, and sound that came since is heard anew."""
+
+    async def listen() -> None:
+        double = PitchMoonshine()
+        heard = MoonshineRecognition(cast("MoonshineRecognizer", double), cast("WordBias", None))
+        heard.begin(0)
+        for frame in frames(spoken(*WORDS), size_samples=1600):
+            heard.feed(frame)
+        await heard.transcribe(2 * SECOND, final=False)
+        await heard.foresee(3 * SECOND)
+        assert 2 == len(double.calls)
+        final = await heard.transcribe(3 * SECOND, final=True)
+        assert (2, text_of(*WORDS[:3])) == (len(double.calls), final.text)
+        await heard.transcribe(4 * SECOND, final=True)
+        assert 3 == len(double.calls)
+
+    asyncio.run(listen())
+
+
 def test_sound_grows_and_is_dropped() -> None:
     """What is left is what was fed, less what was dropped; a view taken before keeps its sound."""
     stream = PcmStream()

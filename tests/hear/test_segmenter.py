@@ -135,3 +135,20 @@ def test_settings_that_cannot_work_are_refused(wrong: dict[str, float]) -> None:
     """With the value seen and a remedy."""
     with pytest.raises(CallerError, match=str(next(iter(wrong.values())))):
         SegmenterSettings(**wrong)
+
+
+def test_a_voice_falters_where_its_first_frame_is_silent() -> None:
+    """It is told where the voice was last, until it is there again or gone."""
+    segmenter = Segmenter(SegmenterSettings(falter_frames=1))
+    told = []
+    for place, probability in enumerate([0.9, 0.9, 0.9, 0.1, 0.9, 0.1, 0.1, 0.1, 0.1]):
+        segmenter.push(probability, place * FRAME, (place + 1) * FRAME)
+        told.append(segmenter.falters_from)
+    assert [None, None, None, 3 * FRAME, None, 5 * FRAME, 5 * FRAME, None, None] == told
+
+
+def test_nothing_falters_where_nobody_asks() -> None:
+    segmenter = Segmenter(SegmenterSettings(falter_frames=0))
+    for place, probability in enumerate([0.9, 0.9, 0.1]):
+        segmenter.push(probability, place * FRAME, (place + 1) * FRAME)
+    assert segmenter.falters_from is None

@@ -62,6 +62,35 @@ def test_only_the_quick_pass_is_waited_for() -> None:
     assert pytest.approx(140, abs=1) == (latency_ns(alone) - latency_ns(two_pass(ORDER))) / MILLISECOND_NS
 
 
+@pytest.mark.parametrize(("foresee", "sooner_ms"), [(True, 60), (False, 0)])
+def test_words_that_were_heard_where_the_voice_faltered_are_there_when_the_pause_is_noticed(
+    foresee: bool, sooner_ms: float
+) -> None:
+    """The pass of 60 ms begins 64 ms before the pause is known for one."""
+    settings = TurnSettings(stalled_ms=500, foresee=foresee)
+    frames = caller((500, 2000), until_ms=8000)
+    call = Call(frames, quick=ScriptedRecognizer(ORDER, delay_ms=60.0, foresees=True), turn=settings)
+    plain = Call(frames, quick=ScriptedRecognizer(ORDER, delay_ms=60.0), turn=settings)
+    known_ms = []
+    for one in (plain, call):
+        (measured,) = of(TurnMeasured, one.hold())
+        known_ms.append(measured.timeline.marks[Mark.TRANSCRIBED] / MILLISECOND_NS)
+    assert pytest.approx(sooner_ms, abs=1) == known_ms[0] - known_ms[1]
+
+
+def test_a_voice_that_falters_and_goes_on_is_heard_to_its_end() -> None:
+    """What was foreseen in mid-turn is not taken for the turn."""
+    words = ((1000, "I"), (1500, "want"), (1700, "a"), (2500, "latte."))
+    call = Call(
+        caller((500, 1560), (1610, 2600), until_ms=8000),
+        quick=ScriptedRecognizer(words, delay_ms=60.0, foresees=True),
+        ears=ScriptedRecognizer(words),
+    )
+    heard = call.hold()
+    (confirmed,) = of(TurnConfirmed, heard)
+    assert confirmed.text == "I want a latte."
+
+
 def test_careful_words_that_come_before_the_confirmation_are_what_is_confirmed() -> None:
     """The quick ear is in doubt and the turn's end is waited for: the second pass is through by then."""
     call = two_pass(judge=ScriptedJudge(opinion=0.2), mind=mind(["Coming ", "right ", "up."], masses=[0.1]))

@@ -67,7 +67,8 @@ class JudgeVoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteReply:
-    """Measure the end mass, then write and voice a reply, unheard (EndMassMeasured, DraftVoiced, DraftFailed).
+    """Write and voice a reply, unheard (DraftVoiced, DraftFailed); first measure the end mass if there is doubt
+    whether the turn has ended (EndMassMeasured).
 
     The model may ask for tools instead of an end (ToolCalled, ToolsWanted); a further WriteReply of the same draft
     then goes on behind what it said before. From words that are still to be corrected no more is written than the
@@ -77,6 +78,7 @@ class WriteReply:
     draft: int
     messages: tuple[Message, ...]
     may_use_tools: bool
+    measures_end: bool = False
     options: ReplyOptions = AS_USUAL
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from antiphon.core.clock import MILLISECOND_NS
 from antiphon.dialogue import acting, correcting, hearing
 from antiphon.dialogue.commands import (
     AbandonTurn,
@@ -106,17 +107,22 @@ def stopped_reply_ends(state: Dialogue, happened: ReplyEnded) -> Outcome:
 def weigh(state: Dialogue, at_ns: int) -> Outcome:
     """The words are known: is the turn over, and what is there to reply?"""
     draft = drafting(state)
+    assert draft.evidence is not None
     writes = state.settings.speculate and answer_expected(state)
+    asks = writes and not state.forced and _is_in_doubt(state, state.turn_end.posterior(draft.evidence))
     draft = replace(
         draft,
         weighed=True,
         written=writes,
+        mass_asked=asks,
         half_written=writes and draft.is_provisional,
         options=state.requested or draft.options,
     )
     state = replace(state, draft=draft)
     after, commands = judge(state, at_ns)
-    return (after, (write_reply(state, draft, draft.words), *commands)) if writes else (after, commands)
+    if not writes:
+        return after, commands
+    return after, (write_reply(state, draft, draft.words, measures_end=asks), *commands)
 
 
 def nothing_was_said(state: Dialogue, at_ns: int) -> Outcome:
@@ -198,11 +204,16 @@ def judge(state: Dialogue, at_ns: int) -> Outcome:
     confirm_at_ns = draft.ended_ns + wait_ns(posterior, state.settings)
     if not state.forced and at_ns < confirm_at_ns:
         wait = SetTimer(timer=Timer.CONFIRM, at_ns=confirm_at_ns, generation=draft.number)
-        mass_may_come = draft.end_mass is None and state.settings.speculate  # and costs less
-        if draft.voice_asked or mass_may_come:
+        mass_may_come = draft.mass_asked and draft.end_mass is None  # and costs less
+        if draft.voice_asked or mass_may_come or not _is_in_doubt(state, posterior):
             return state, (wait,)
         return replace(state, draft=replace(draft, voice_asked=True)), (wait, JudgeVoice(draft=draft.number))
     return confirm(state, draft, posterior, at_ns)
+
+
+def _is_in_doubt(state: Dialogue, posterior: float) -> bool:
+    """Whether so much silence would be waited for that further opinions, which take their time, can save some of it."""
+    return wait_ns(posterior, state.settings) > state.settings.doubt_ms * MILLISECOND_NS
 
 
 def confirm(state: Dialogue, draft: Draft, posterior: float, at_ns: int) -> Outcome:

@@ -163,12 +163,13 @@ def answer_now(state: Dialogue, at_ns: int, commands: tuple[Command, ...]) -> Ou
     return after, (*commands, write_reply(after, reply), PlayDraft(draft=number, options=reply.options))
 
 
-def write_reply(state: Dialogue, draft: Draft, words: str = "") -> WriteReply:
+def write_reply(state: Dialogue, draft: Draft, words: str = "", *, measures_end: bool = False) -> WriteReply:
     """Have a draft written, as far as its tools have come."""
     return WriteReply(
         draft=draft.number,
         messages=to_answer(state, draft, words),
         may_use_tools=draft.place + 1 < MOST_PASSES,
+        measures_end=measures_end,
         options=draft.options,
     )
 

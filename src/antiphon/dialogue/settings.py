@@ -27,6 +27,8 @@ class TurnSettings:
     longest_wait_ms: Annotated[int, "silence after which a turn is over, however unfinished it sounds"] = 1200
     pause_ms: Annotated[int, "the mean length of a pause inside a turn"] = 350
     cut_in_risk: Annotated[float, "the risk of answering into a hesitation that each turn may take, 0 to 1"] = 0.04
+    foresee: Annotated[bool, "a quick recognizer hears the words where the voice falters, pause or not"] = True
+    doubt_ms: Annotated[int, "who would wait longer by the words alone asks for further opinions; 0: always"] = 0
     speculate: Annotated[bool, "write the reply in the pause, before the turn is confirmed"] = True
     read_ahead: Annotated[bool, "let the language model read the stable words while the caller speaks"] = True
     hop_ms: Annotated[int, "how often to look at what the caller has said while they speak"] = 1000
@@ -47,6 +49,7 @@ class TurnSettings:
         check_range("longest_wait_ms", self.longest_wait_ms, self.shortest_wait_ms, 60_000)
         check_range("pause_ms", self.pause_ms, 10, 10_000)
         check_range("cut_in_risk", self.cut_in_risk, 0.0001, 1.0)
+        check_range("doubt_ms", self.doubt_ms, 0, 60_000)
         check_range("hop_ms", self.hop_ms, 100, 10_000)
         check_range("longest_turn_s", self.longest_turn_s, 1, 3600)
         check_range("stalled_ms", self.stalled_ms, 100, 60_000)

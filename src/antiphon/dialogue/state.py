@@ -59,6 +59,7 @@ class Draft:
     transcript: Transcript | None = None
     provisional: bool = False  # a quick ear's, to be corrected
     corrected: Transcript | None = None  # by a careful ear
+    mass_asked: bool = False  # the language model judges the end of the words, or did
     end_mass: float | None = None
     prosody: float | None = None
     voice_asked: bool = False  # the prosody judge is at work, or was

@@ -40,6 +40,11 @@ class Ear:
         """Whether a voice is there now."""
         return self._segmenter.is_voiced
 
+    @property
+    def falters_from(self) -> int | None:
+        """As `Segmenter.falters_from`."""
+        return self._segmenter.falters_from
+
     def hear(self, frame: AudioFrame) -> tuple[VoiceFact, ...]:
         """What became known with this frame; sound that was heard before is skipped.
 

@@ -20,7 +20,7 @@ from antiphon.hear.words import joined, words
 
 if TYPE_CHECKING:
     from antiphon.core.flow import Pcm
-    from antiphon.hear.moonshine import MoonshineRecognizer
+    from antiphon.hear.moonshine import Hypothesis, MoonshineRecognizer
     from antiphon.hear.turn_recognition import Turn
     from antiphon.hear.word_bias import WordBias
 
@@ -71,9 +71,20 @@ class MoonshineRecognition(TurnRecognition[PcmStream]):
         super().__init__()
         self._recognizer = recognizer
         self._bias = bias
+        self._foreseen: tuple[tuple[Turn[PcmStream], int, int], Hypothesis] | None = None  # of a turn's window
 
     def _new_sound(self) -> PcmStream:
         return PcmStream()
+
+    async def foresee(self, until_samples: int) -> None:
+        """Hear the window as far as there; see the contract."""
+        turn = self._turn
+        samples = min(until_samples, turn.end_samples) - turn.window_samples if turn is not None else 0
+        if turn is None or not 0 < samples <= self.longest_window_samples or turn.is_quiet(samples):
+            return
+        window = (turn, turn.window_samples, samples)
+        hypothesis = await self._recognizer.hear(turn.sound.pcm[:samples], bias=self._bias, guess=turn.guess)
+        self._foreseen = (window, hypothesis)
 
     async def _hear(self, turn: Turn[PcmStream], samples: int, *, is_rest: bool, final: bool) -> None:
         """Offer the turn a hypothesis of the window's first `samples`, or settle what lies before its best border."""
@@ -82,7 +93,10 @@ class MoonshineRecognition(TurnRecognition[PcmStream]):
         tokens: tuple[int, ...] = ()
         end_probability: float | None = None
         if not turn.is_quiet(border):
-            hypothesis = await self._recognizer.hear(turn.sound.pcm[:border], bias=self._bias, guess=turn.guess)
+            if self._foreseen is not None and self._foreseen[0] == (turn, turn.window_samples, border):
+                hypothesis = self._foreseen[1]
+            else:
+                hypothesis = await self._recognizer.hear(turn.sound.pcm[:border], bias=self._bias, guess=turn.guess)
             tokens, end_probability = hypothesis.tokens, hypothesis.end_probability
         # From here on nothing is awaited: the turn goes from one right state to the next.
         text = self._recognizer.tokens.decode(tokens).strip()
@@ -98,6 +112,11 @@ class MoonshineRecognition(TurnRecognition[PcmStream]):
         turn.guess = ()
         turn.shorten(border)
         turn.heard_samples, turn.end_probability = turn.window_samples, None
+
+    def end(self) -> None:
+        """The turn is over; a transcription under way still finishes."""
+        super().end()
+        self._foreseen = None
 
 
 def border_samples(pcm: Pcm) -> int:

@@ -8,7 +8,7 @@ What it does not know: when a turn begins or ends. It is told.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -60,6 +60,21 @@ class Recognition(Protocol):
 
     def close(self) -> None:
         """Forget everything."""
+        ...
+
+
+@runtime_checkable
+class Foreseeing(Protocol):
+    """A recognition that hears a turn so quickly that it may do so at every moment in which the turn could end."""
+
+    async def foresee(self, until_samples: int) -> None:
+        """Hear the turn as far as there, so that `transcribe` to the same place has the words at once.
+
+        What the turn says so far does not change by it.
+
+        Raises:
+            EngineError: the model failed; the next call may succeed.
+        """
         ...
 
 

@@ -41,6 +41,7 @@ class SegmenterSettings:
     off_probability: float = 0.35  # once there, a voice lasts as long as frames stay at or above it
     start_frames: int = 2  # voiced frames in a row, 64 ms of Silero's: a click fills one
     stop_frames: int = 3  # silent frames in a row, 96 ms of Silero's: shorter than most gaps inside a word
+    falter_frames: int = 1  # silent ones in a row, behind which the voice may have ended; 0: never
     padding_samples: int = 4800  # 300 ms before the first voiced frame: a soft "s" lies below the threshold
 
     def __post_init__(self) -> None:
@@ -52,6 +53,7 @@ class SegmenterSettings:
         for name, value, least in (
             ("start_frames", self.start_frames, 1),
             ("stop_frames", self.stop_frames, 1),
+            ("falter_frames", self.falter_frames, 0),
             ("padding_samples", self.padding_samples, 0),
         ):
             if value < least:
@@ -68,6 +70,12 @@ class Segmenter:
         self._first_samples = 0  # of the voiced frames in a row
         self._end_samples = 0  # of the last voiced frame
         self._frames = 0  # in a row that speak against the present state
+
+    @property
+    def falters_from(self) -> int | None:
+        """Where a voice that is there may have ended: `falter_frames` have been silent; None: it goes on."""
+        least = self._settings.falter_frames
+        return self._end_samples if least and self.is_voiced and self._frames >= least else None
 
     def push(self, probability: float, start_samples: int, end_samples: int) -> VoiceFact | None:
         """Take the next frame, which covers `start_samples` to `end_samples`."""

@@ -1,4 +1,5 @@
-"""Work that is done while the caller still speaks: their words are looked at, and read ahead.
+"""Work that is done while the caller still speaks: their words are looked at, and read ahead. Where their voice
+falters, the turn is heard as if it ended there.
 
 At most one of each is under way. A look that is asked for meanwhile follows; a reading is left out, for the next words
 bring another. Threads: the event loop.
@@ -6,6 +7,7 @@ bring another. Threads: the event loop.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from antiphon.core.errors import AntiphonError
@@ -21,6 +23,16 @@ if TYPE_CHECKING:
     from antiphon.core.flow import Message
     from antiphon.session.record import TurnRecord
     from antiphon.session.workshop import Workshop
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """Words that are heard, or were, before it is known whether a pause follows."""
+
+    turn: int
+    until_samples: int
+    claim: Claim
+    work: asyncio.Task[None]
 
 
 class Ahead:
@@ -39,6 +51,7 @@ class Ahead:
         self._look: asyncio.Task[None] | None = None
         self._look_again = False
         self._reading: asyncio.Task[None] | None = None
+        self._foreseen: Foreseen | None = None
         self._turn: TurnRecord | None = None  # that is listened to
 
     def listen(self, record: TurnRecord) -> None:
@@ -60,6 +73,25 @@ class Ahead:
         if self._look is not None:
             self._look.cancel()
 
+    def foresee(self, until_samples: int) -> None:
+        """The voice may have ended before that; if it has, its words are there by the time that this is known."""
+        turn = self._turn
+        if turn is None or not self._shop.recognition.foresees:
+            return
+        if self._foreseen is not None:
+            self._foreseen.work.cancel()
+        with self._claimed() as claim:
+            work = self._start(self._hear_ahead(turn, until_samples))
+        self._foreseen = Foreseen(turn.turn, until_samples, claim, work)
+
+    def foreseen(self, turn: int, end_samples: int) -> Foreseen | None:
+        """What was foreseen of a turn whose voice has ended there; it is wanted now, like the reply itself."""
+        found = self._foreseen
+        if found is None or found.turn != turn or found.until_samples <= end_samples:
+            return None
+        found.claim.urgency = Urgency.DRAFT
+        return found
+
     def read(self, messages: Sequence[Message]) -> None:
         """Let the language model read ahead."""
         if self._reading is None or self._reading.done():
@@ -72,8 +104,16 @@ class Ahead:
 
     def close(self) -> None:
         self.stop_looking()
-        if self._reading is not None:
-            self._reading.cancel()
+        for work in (self._reading, self._foreseen.work if self._foreseen else None):
+            if work is not None:
+                work.cancel()
+
+    async def _hear_ahead(self, record: TurnRecord, until_samples: int) -> None:
+        try:
+            with record.span(Stage.RECOGNISE, self._shop.recognition.name):
+                await self._shop.recognition.foresee(until_samples)
+        except AntiphonError as error:
+            self._shop.report(Stage.RECOGNISE, error)
 
     async def _look_at_words(self) -> None:
         shop = self._shop

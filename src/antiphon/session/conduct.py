@@ -83,7 +83,7 @@ class Conduct:
             self._recognition,
             clock=around.clock,
             settings=settings,
-            outlets=Outlets(tell=self.happens, report=self._report, hears=around.seat.hears),
+            outlets=Outlets(tell=self.happens, report=self._report, hears=around.seat.hears, falters=self._falters),
         )
         self._player = Player(
             Playout(rate_hz=engines.synthesizer.rate_hz),
@@ -249,6 +249,12 @@ class Conduct:
         assert begun == turn, f"turn {turn} is opened while turn {begun} is listened to"
         self._around.emit(events.TurnStarted(turn=turn, at_ns=now_ns, start_samples=start_samples))
 
+    def _falters(self, pos_samples: int) -> None:
+        """A turn may just have ended; a voice over our reply is judged in other ways."""
+        state = self.state
+        if state.settings.foresee and state.phase is Phase.HEARING and not state.by_hand:
+            self._ahead.foresee(pos_samples)
+
     def _abandon(self, turn: int, now_ns: int) -> None:
         self._recognition.end()
         if turn == self._open_turn:
@@ -264,8 +270,11 @@ class Conduct:
         record.mark(Mark.SPEECH_ENDED, draft.ended_ns)
         record.mark(Mark.PAUSE_NOTICED, now_ns)
         record.add(Stage.VAD, draft.ended_ns, now_ns, model=self._engines.voice_detector.name)
-        until = command.until_samples
-        self._replies.hear(command.draft, record, self.listening.where_it_ended()[0] if until is None else until)
+        until, foreseen = command.until_samples, None
+        if until is None:
+            until = self.listening.where_it_ended()[0]
+            foreseen = self._ahead.foreseen(command.turn, draft.end_samples)
+        self._replies.hear(command.draft, record, until, foreseen)
 
     def _confirm(self, command: do.ConfirmTurn, now_ns: int) -> None:
         self._confirmed_turn = command.turn

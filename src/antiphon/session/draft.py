@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from antiphon.core.flow import Pcm, SpeechPiece, TextChunk, ToolSpec
     from antiphon.dialogue.commands import WriteOn, WriteReply
+    from antiphon.session.ahead import Foreseen
     from antiphon.session.record import TurnRecord
     from antiphon.session.workshop import Workshop
     from antiphon.think.language_model import Written
@@ -130,12 +131,15 @@ class DraftWork:
         """Work on."""
         self._going.set()
 
-    async def hear(self, until_samples: int) -> None:
-        """Find the words that the pause ends."""
+    async def hear(self, until_samples: int, foreseen: Foreseen | None = None) -> None:
+        """Find the words that the pause ends; those that were heard in its first moment are those, once they come."""
         shop = self._shop
         carefully = shop.recognition.second_pass(until_samples)
         try:
             with self.record.span(Stage.RECOGNISE, shop.recognition.name):
+                if foreseen is not None:
+                    await asyncio.wait([foreseen.work])
+                    until_samples = foreseen.until_samples
                 transcript = await shop.recognition.hear(until_samples)
         except AntiphonError as error:
             self._fail(Stage.RECOGNISE, error)
@@ -168,7 +172,8 @@ class DraftWork:
         shop.tell(ProsodyJudged(at_ns=shop.clock.now_ns(), draft=self.number, probability=probability))
 
     async def write(self, command: WriteReply) -> None:
-        """Ask the model whether the words end a sentence, then write and voice the reply, or as far as to a tool."""
+        """Write and voice the reply, or as far as to a tool; ask the model first whether the words end a sentence, if
+        that is in doubt."""
         shop = self._shop
         if self._sure is not None and not (shop.second_pass and shop.second_pass.is_to_come(self.number)):
             self._sure = None  # these words are the careful ear's already
@@ -176,7 +181,7 @@ class DraftWork:
         self.is_text = command.options.is_text
         is_asking = False
         try:
-            if not self._passes:
+            if command.measures_end:
                 await self._measure_end(command.messages, tools)
             async with self._turn:
                 is_asking = await self._write(command, tools)

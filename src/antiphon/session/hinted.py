@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from antiphon.core.flow import HEARING_RATE_HZ
+from antiphon.hear.recognizer import Foreseeing
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -54,6 +55,16 @@ class HintedRecognition:
 
     async def transcribe(self, until_samples: int, *, final: bool) -> Transcript:
         return await self._present.transcribe(until_samples, final=final)
+
+    @property
+    def foresees(self) -> bool:
+        """Whether `foresee` does anything."""
+        return isinstance(self._present, Foreseeing)
+
+    async def foresee(self, until_samples: int) -> None:
+        """As `Foreseeing.foresee`, where the recognition can."""
+        if isinstance(self._present, Foreseeing):
+            await self._present.foresee(until_samples)
 
     def later(self, until_samples: int) -> Callable[[], Awaitable[Transcript]]:
         return self._present.later(until_samples)

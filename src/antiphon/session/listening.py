@@ -43,6 +43,7 @@ class Outlets:
     tell: Callable[[Stimulus], None]  # the dialogue
     report: Callable[[Stage, AntiphonError], None]  # failures
     hears: Callable[[Signs], None]  # whoever shares the cores between callers
+    falters: Callable[[int], None]  # the voice may just have ended, and its sound up to there is to be heard
 
 
 class Listening:
@@ -63,6 +64,8 @@ class Listening:
         self._tell = outlets.tell
         self._report = outlets.report
         self._hears = outlets.hears
+        self._falters = outlets.falters
+        self._faltered_from: int | None = None
         self._ear = Ear(engines.voice_detector, settings.ear)
         self._signs = VoiceSigns(engines.voice_detector.frame_samples)
         self._window = SoundWindow(engines.prosody.window_samples if engines.prosody else 0)
@@ -124,6 +127,10 @@ class Listening:
         self._hears(self._signs.take(frame.pcm, self._ear))
         for fact in facts:
             self._tell(self._stimulus(fact, frame))
+        falters_from = self._ear.falters_from
+        if falters_from != self._faltered_from and falters_from is not None:
+            self._falters(self._ear.pos_samples)
+        self._faltered_from = falters_from
 
     def _stimulus(self, fact: VoiceFact, frame: AudioFrame) -> Stimulus:
         now_ns = self._clock.now_ns()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from antiphon.core.flow import Pcm, SpeechPiece, ToolCall
     from antiphon.dialogue.commands import WriteOn, WriteReply
     from antiphon.dialogue.options import ReplyOptions
+    from antiphon.session.ahead import Foreseen
     from antiphon.session.tool_runs import ToolRuns
     from antiphon.session.workshop import Workshop
 
@@ -60,10 +61,10 @@ class Replies:
 
     # Orders.
 
-    def hear(self, number: int, record: TurnRecord, until_samples: int) -> None:
+    def hear(self, number: int, record: TurnRecord, until_samples: int, foreseen: Foreseen | None = None) -> None:
         """A draft begins: find out what was said."""
         draft = self._drafts[number] = DraftWork(number, self._shop, record, self)
-        self._begin(number, draft.hear(until_samples))
+        self._begin(number, draft.hear(until_samples, foreseen))
 
     def judge_voice(self, number: int, pcm: Pcm) -> None:
         self._begin(number, self._drafts[number].judge_voice(pcm))

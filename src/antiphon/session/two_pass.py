@@ -59,6 +59,19 @@ class TwoPassRecognition:
         for one in self._all:
             one.close()
 
+    @property
+    def foresees(self) -> bool:
+        """Whether hearing the words at every moment in which the turn may end costs little enough."""
+        return (self._quick or self._careful).foresees
+
+    async def foresee(self, until_samples: int) -> None:
+        """Make `hear` with the same position quick; nothing else changes.
+
+        Raises:
+            EngineError: the model failed.
+        """
+        await (self._quick or self._careful).foresee(until_samples)
+
     async def look(self, until_samples: int) -> Transcript:
         """What the turn says so far; more may follow.
 
