@@ -118,7 +118,8 @@ def workload_of(decisions: Iterable[Decision], *, name: str = "the recording") -
                 f"{name} has more than {MOST_ROWS} decisions", hint="cut it: an hour of talking is plenty"
             )
         if row.caller and not row.failed and row.ended_ns > row.began_ns:
-            grouped.setdefault((row.caller, row.turn), []).append(row)
+            turn = max(1, row.turn)  # what is done when a call begins, before anybody speaks, comes with the first turn
+            grouped.setdefault((row.caller, turn), []).append(row)
     if not grouped:
         raise CallerError(f"no turn of a caller is in {name}", hint=HINT)
     try:
