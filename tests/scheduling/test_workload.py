@@ -124,6 +124,12 @@ def test_what_never_began_or_failed_or_is_nobody_s_is_left_out():
     assert 1 == len(kept)
 
 
+def test_what_a_call_begins_with_comes_with_its_first_turn():
+    """Else a period of its own would pass with next to nothing to compute."""
+    (turn,) = workload_of([row(1, Stage.PREFILL, 0, 100, turn=0), row(2, Stage.RECOGNISE, 3000, 3080, claim=2)]).turns
+    assert [each.gap_ns for each in turn.slices] == [0, ns(3000)]
+
+
 def test_the_period_is_the_mean_from_turn_to_turn():
     rows = [
         row(turn, Stage.RECOGNISE, at_ms, at_ms + 100, turn=turn) for turn, at_ms in ((1, 0), (2, 4000), (3, 12_000))
