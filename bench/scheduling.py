@@ -256,7 +256,10 @@ def main() -> None:
     parser.add_argument("--callers", default="1,2,4", help="how many at once, a comma list")
     parser.add_argument("--parts", default=",".join(PARTS), help="left out in turn")
     parser.add_argument(
-        "--all-parts-from", type=int, default=4, help="with fewer callers only `scheduling` is left out"
+        "--all-parts-from",
+        type=int,
+        default=4,
+        help="with fewer callers only `scheduling` and `second-thread` are left out",
     )
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--turns", type=int, default=5, help="of each caller in a block")

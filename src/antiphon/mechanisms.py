@@ -1,6 +1,7 @@
 """What makes replies fast and turns right, by name, and the setting that turns each off: so that its worth shows.
 
-`--without NAME[,NAME]` on the command line and in bench/ applies these; docs/latency.md has a figure for each.
+`--without NAME[,NAME]` on the command line and in bench/ applies these; docs/latency.md and docs/scheduling.md say what
+each is worth, and which are still without a figure.
 """
 
 from __future__ import annotations

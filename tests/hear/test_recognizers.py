@@ -10,8 +10,10 @@ import pytest
 from tests.hear.slots import MENU, loops, said, transcript, words
 from tests.hear.sounds import frames, no_speech, silence, white
 
+from antiphon.hear.recognizer import Foreseeing
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from antiphon.core.flow import Pcm
     from antiphon.hear.recognizer import Recognizer
@@ -56,6 +58,28 @@ def test_thanks_three_times_are_three(recognizer: Recognizer, say: Callable[[str
     """A phrase of two words is no loop either."""
     heard = said(recognizer, np.concatenate((say("Thank you, thank you, thank you."), silence(0.5))))
     assert ["thank", "you"] * 3 == heard
+
+
+def test_what_was_foreseen_is_what_is_heard(recognizer: Recognizer, say: Callable[[str], Pcm]) -> None:
+    """By an engine that can: the turn's growing words are not touched, and a voice that goes on is heard on."""
+    pcm = np.concatenate((say("Could I get a small latte, please?"), silence(0.1)))
+
+    async def listen(places: Sequence[int], foreseen: Sequence[int]) -> list[str]:
+        caller = recognizer.open(MENU)
+        if not isinstance(caller, Foreseeing):
+            pytest.skip(f"{recognizer.name} does not foresee")
+        caller.begin(0)
+        for frame in frames(pcm):
+            caller.feed(frame)
+        for place in foreseen:
+            await caller.foresee(place)
+        return [(await caller.transcribe(place, final=True)).text for place in places]
+
+    whole = len(pcm)
+    (plain,) = asyncio.run(listen([whole], []))
+    assert [plain] == asyncio.run(listen([whole], [whole]))
+    assert [plain] == asyncio.run(listen([whole], [whole // 2]))
+    assert words("Could I get a small latte, please?") == words(plain)
 
 
 def test_two_callers_do_not_mix(recognizer: Recognizer, say: Callable[[str], Pcm]) -> None:

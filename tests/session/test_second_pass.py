@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.session.call import ORDER, Call, of
-from tests.session.doubles import ScriptedJudge, ScriptedRecognizer, caller
+from tests.session.doubles import ForeseeingRecognition, ScriptedJudge, ScriptedRecognizer, caller
 from tests.session.mind import asked, mind
 
 from antiphon.core.clock import MILLISECOND_NS
@@ -81,14 +81,14 @@ def test_words_that_were_heard_where_the_voice_faltered_are_there_when_the_pause
 def test_a_voice_that_falters_and_goes_on_is_heard_to_its_end() -> None:
     """What was foreseen in mid-turn is not taken for the turn."""
     words = ((1000, "I"), (1500, "want"), (1700, "a"), (2500, "latte."))
-    call = Call(
-        caller((500, 1560), (1610, 2600), until_ms=8000),
-        quick=ScriptedRecognizer(words, delay_ms=60.0, foresees=True),
-        ears=ScriptedRecognizer(words),
-    )
+    quick = ScriptedRecognizer(words, delay_ms=60.0, foresees=True)
+    call = Call(caller((500, 1560), (1610, 2600), until_ms=8000), quick=quick, ears=ScriptedRecognizer(words))
     heard = call.hold()
     (confirmed,) = of(TurnConfirmed, heard)
     assert confirmed.text == "I want a latte."
+    (recognition,) = quick.opened
+    assert isinstance(recognition, ForeseeingRecognition)
+    assert ["I want", "I want a latte."] == [foreseen.text for foreseen in recognition.foreseen.values()]
 
 
 def test_careful_words_that_come_before_the_confirmation_are_what_is_confirmed() -> None:

@@ -94,13 +94,9 @@ class Moment:
         """Its class at this moment."""
         return self._standing(ticket)[0]
 
-    def is_better(self, urgency: int, other: Ticket) -> bool:
-        """Whether one of this class is clearly to go before the other, whatever the shares are."""
-        return self._rules.order is not Order.FIFO and urgency < self.urgency(other)
-
-    def is_worse(self, urgency: int, other: Ticket) -> bool:
-        """Whether the other is clearly to go before one of this class."""
-        return self._rules.order is not Order.FIFO and self.urgency(other) < urgency
+    def is_better(self, urgency: int, others: int) -> bool:
+        """Whether one class is clearly to go before the other, whatever the shares are."""
+        return self._rules.order is not Order.FIFO and urgency < others
 
     def _had_too_much(self, side: Side) -> bool:
         known = self._is_beyond.get(side)
@@ -171,7 +167,8 @@ class Moment:
     def _slows_a_better(self, runner: Ticket, running: Sequence[Ticket]) -> bool:
         if not self._policy.lanes[runner.lane].shares_cores:
             return False
-        return any(other.lane == runner.lane and self.is_better(self.urgency(other), runner) for other in running)
+        own = self.urgency(runner)
+        return any(other.lane == runner.lane and self.is_better(self.urgency(other), own) for other in running)
 
     def _company(self, ticket: Ticket, in_order: Sequence[Ticket], running: Sequence[Ticket]) -> tuple[Ticket, ...]:
         if ticket.most <= 1 or not self._rules.batching:
@@ -215,7 +212,7 @@ class _Room:
         if len(beside) >= lane.width:
             return f"{name} is at work for others"
         if lane.shares_cores and beside:  # it joins them
-            if any(self._moment.is_worse(urgency, other) for other in beside):
+            if any(self._moment.is_better(self._moment.urgency(other), urgency) for other in beside):
                 return f"{name} is at work for somebody more urgent"
             return ""
         taken, cores = self._taken(lane.nice, urgency), self._policy.cores
@@ -229,7 +226,8 @@ class _Room:
         taken = 0
         for other in self.running:
             lane = self._policy.lanes[other.lane]
-            if self._policy.rules.overtaking and lane.nice > nice and self._moment.is_better(urgency, other):
+            is_nicer = self._policy.rules.overtaking and lane.nice > nice
+            if is_nicer and self._moment.is_better(urgency, self._moment.urgency(other)):
                 continue
             if lane.shares_cores:
                 shared[other.lane] = lane.cores
