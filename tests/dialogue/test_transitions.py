@@ -115,6 +115,15 @@ def test_words_without_doubt_are_answered_without_another_opinion() -> None:
     assert write.measures_end
 
 
+def test_words_that_suffice_are_answered_without_another_opinion() -> None:
+    """Where the turn is over by the words alone, the model is not asked first whether it is."""
+    enough = SETTINGS.cut_in_risk * 6  # posterior sigmoid(1) = 0.73: 350 ms * ln(0.27 / 0.3) < 100 ms, which are past
+    talk = heard("A latte, please.", Conversation(replace(SETTINGS, cut_in_risk=enough)))
+    (write,) = talk.ordered(WriteReply)
+    assert not write.measures_end
+    assert talk.state.phase is Phase.SPEAKING
+
+
 def test_a_sure_end_is_confirmed_at_once() -> None:
     """Evidence that makes the wait shorter than the silence so far confirms without a timer."""
     talk = heard("I would like a")

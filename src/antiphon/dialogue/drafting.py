@@ -109,7 +109,9 @@ def weigh(state: Dialogue, at_ns: int) -> Outcome:
     draft = drafting(state)
     assert draft.evidence is not None
     writes = state.settings.speculate and answer_expected(state)
-    asks = writes and not state.forced and _is_in_doubt(state, state.turn_end.posterior(draft.evidence))
+    posterior = state.turn_end.posterior(draft.evidence)
+    # The model gives one opinion after the other: where the words are enough, the reply must not wait for another.
+    asks = writes and not _is_over(state, draft, posterior, at_ns) and _is_in_doubt(state, posterior)
     draft = replace(
         draft,
         weighed=True,
@@ -201,14 +203,23 @@ def judge(state: Dialogue, at_ns: int) -> Outcome:
     if draft.evidence is None or not draft.weighed:
         return state, ()
     posterior = state.turn_end.posterior(draft.evidence)
-    confirm_at_ns = draft.ended_ns + wait_ns(posterior, state.settings)
-    if not state.forced and at_ns < confirm_at_ns:
-        wait = SetTimer(timer=Timer.CONFIRM, at_ns=confirm_at_ns, generation=draft.number)
+    if not _is_over(state, draft, posterior, at_ns):
+        at = _confirm_at_ns(state, draft, posterior)
+        wait = SetTimer(timer=Timer.CONFIRM, at_ns=at, generation=draft.number)
         mass_may_come = draft.mass_asked and draft.end_mass is None  # and costs less
         if draft.voice_asked or mass_may_come or not _is_in_doubt(state, posterior):
             return state, (wait,)
         return replace(state, draft=replace(draft, voice_asked=True)), (wait, JudgeVoice(draft=draft.number))
     return confirm(state, draft, posterior, at_ns)
+
+
+def _confirm_at_ns(state: Dialogue, draft: Draft, posterior: float) -> int:
+    return draft.ended_ns + wait_ns(posterior, state.settings)
+
+
+def _is_over(state: Dialogue, draft: Draft, posterior: float, at_ns: int) -> bool:
+    """Whether nothing more is waited for."""
+    return state.forced or at_ns >= _confirm_at_ns(state, draft, posterior)
 
 
 def _is_in_doubt(state: Dialogue, posterior: float) -> bool:
