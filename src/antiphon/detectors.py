@@ -17,6 +17,7 @@ import importlib
 import math
 import sys
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -126,12 +127,12 @@ class EvidenceTaker:
         text = transcript.text.strip()
         if not text:
             return []
-        ears = transcript.end_probability
+        words = Evidence(text=text, ears=transcript.end_probability, certainty=transcript.certainty)
         mass, prosody = await self._mass(text), await self._prosody(pcm)
         return [
-            ("words", Evidence(text=text, ears=ears)),
-            ("mass", Evidence(text=text, ears=ears, end_mass=mass)),
-            ("all", Evidence(text=text, ears=ears, end_mass=mass, prosody=prosody)),
+            ("words", words),
+            ("mass", replace(words, end_mass=mass)),
+            ("all", replace(words, end_mass=mass, prosody=prosody)),
         ]
 
     def _begins(self, pcm: Pcm) -> int | None:

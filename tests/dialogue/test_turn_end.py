@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from antiphon.core.clock import MILLISECOND_NS
 from antiphon.core.errors import CallerError
+from antiphon.core.flow import Certainty
 from antiphon.dialogue.settings import TurnSettings
 from antiphon.dialogue.turn_end import KINDS, Evidence, Fit, TurnEndModel, logit, sigmoid, wait_ns
 
@@ -54,7 +55,35 @@ def test_the_surer_the_shorter(one: float, other: float) -> None:
 )
 def test_what_the_final_mark_says(text: str, closed: float, trails: float) -> None:
     """A sentence mark closes, an ellipsis or a comma trails off, and neither says neither."""
-    assert Evidence(text=text).features() == {"closed": closed, "trails": trails}
+    features = Evidence(text=text).features()
+    assert (features["closed"], features["trails"]) == (closed, trails)
+
+
+@pytest.mark.parametrize(
+    ("text", "counts_like"),
+    [("Yes.", 8), ("No, thanks.", 8), ("May I have", 3), ("a " * 12, 12), ("a " * 30, 12), ("", 8)],
+)
+def test_what_the_count_of_words_says(text: str, counts_like: int) -> None:
+    """Few words are a beginning, but one or two may be an answer; more than twelve say no more than twelve."""
+    assert Evidence(text=text).features()["length"] == pytest.approx(math.log(1 + counts_like))
+
+
+def test_how_sure_the_recognizer_is_belongs_to_its_opinion() -> None:
+    """Without its end probability nothing of it counts; what is beyond all doubt is bounded."""
+    sure = Certainty(last=-0.5, least=-30.0)
+    assert Evidence(text="x", certainty=sure).features().keys() == {"closed", "trails", "length"}
+    features = Evidence(text="x", ears=0.5, certainty=sure).features()
+    assert (features["last"], features["least"]) == (-0.5, -8.0)
+
+
+def test_ears_that_do_not_say_how_sure_they_are_are_not_judged_by_those_that_do() -> None:
+    """Where the fit wants what they do not tell, the other evidence decides."""
+    fits = {kind: Fit(0.0, {"last": 1.0, "ears": 1.0} if "ears" in kind else {"mass": 1.0}) for kind in KINDS}
+    fits["words"] = Fit(2.0, {})
+    model = TurnEndModel(fits)
+    assert model.posterior(Evidence(text="x", ears=0.9)) == pytest.approx(sigmoid(2.0))
+    told = Evidence(text="x", ears=0.5, certainty=Certainty(last=-1.0, least=-1.0))
+    assert model.posterior(told) == pytest.approx(sigmoid(-1.0))
 
 
 def test_each_set_of_evidence_has_its_own_fit() -> None:

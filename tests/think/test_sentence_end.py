@@ -28,7 +28,10 @@ def test_the_mass_is_the_sum_of_the_ends():
     assert end_mass([]) == 0.0
 
 
-@pytest.mark.parametrize("text", ["A latte.", "A latte?", "A latte...", "A latte… ", 'A latte."', "A latte"])
+@pytest.mark.parametrize(
+    "text",
+    ["A latte.", "A latte?", "A latte...", "A latte… ", 'A latte."', "A latte", "A latte,", "A latte -", 'A latte?",'],
+)
 def test_the_recognizers_mark_is_left_out(text):
     """The model is asked behind the last word."""
     assert without_final_mark(text) == "A latte"

@@ -45,6 +45,14 @@ class AudioFrame:
         return self.captured_ns + samples_to_ns(len(self.pcm), self.rate_hz)
 
 
+@dataclass(frozen=True, slots=True)
+class Certainty:
+    """How likely a recognizer finds the words that it wrote, as log probabilities in nats, at most 0."""
+
+    last: float  # of the last word's last token
+    least: float  # of the token that it is least sure of
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
     """What a turn is believed to say, as far as it was heard."""
@@ -54,6 +62,7 @@ class Transcript:
     stable_chars: int = 0  # text[:stable_chars] stays while the caller speaks; after a pause it may be corrected
     is_final: bool = False  # decoded after a pause rather than while the caller speaks
     end_probability: float | None = None  # the recognizer's own belief that the sentence ended, where it has one
+    certainty: Certainty | None = None  # of the words of the window that was heard last, where the recognizer tells
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

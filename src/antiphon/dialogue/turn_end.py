@@ -1,8 +1,8 @@
 """Is the turn over? Evidence in, a calibrated posterior out, and from that the silence to wait for.
 
 The posterior is a logistic regression per set of evidence at hand: words are always there; the recognizer's own end
-probability, the language model's end mass and the prosody judge may be missing or late. A missing feature is not a
-zero: each subset has a fit of its own.
+probability (with how sure it is of its words, if it tells), the language model's end mass and the prosody judge may be
+missing or late. A missing feature is not a zero: each subset has a fit of its own.
 
 The wait follows from what a cut-in costs. If the turn is not over, the pause lasts longer than w with probability
 exp(-w / pause_ms); so the risk of speaking into it after w is (1 - p) exp(-w / pause_ms). The wait is the shortest w
@@ -14,7 +14,7 @@ that keeps this risk at or below `cut_in_risk`:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from antiphon.core.clock import MILLISECOND_NS
@@ -23,6 +23,7 @@ from antiphon.core.errors import CallerError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from antiphon.core.flow import Certainty
     from antiphon.dialogue.settings import TurnSettings
 
 SENTENCE_ENDS = (".", "?", "!", "。", "？", "！", "।", "؟", "۔")
@@ -32,6 +33,9 @@ KINDS = tuple(
     "+".join(("words", *(name for place, name in enumerate(OPINIONS) if number >> place & 1)))
     for number in range(2 ** len(OPINIONS))
 )  # every set of evidence there can be, each of which needs a fit
+# An order of three words is seldom a whole one; one of twelve mostly is, and more words say no more. One word or two
+# are answers as often as beginnings ("Yes, please"): there the count says nothing, and counts like one in between.
+FEWEST_WORDS, MOST_WORDS, WORDS_BETWEEN = 3, 12, 8
 LOGIT_BOUND = 8.0  # beyond this a probability says no more than "sure"; it keeps 0 and 1 finite
 
 
@@ -41,6 +45,7 @@ class Evidence:
 
     text: str  # the words so far, with the recognizer's own marks
     ears: float | None = None  # the recognizer's probability that the sentence ended, 0 to 1
+    certainty: Certainty | None = None  # how sure the recognizer is of the words; part of its opinion
     end_mass: float | None = None  # the language model's probability of a sentence end, 0 to 1
     prosody: float | None = None  # the prosody judge's probability of a turn end, 0 to 1
 
@@ -56,8 +61,12 @@ class Evidence:
         values = {
             "closed": float(text.endswith(SENTENCE_ENDS) and not trails),
             "trails": float(trails),
+            "length": _length(text),
         }
         values.update({name: logit(value) for name, value in self._opinions() if value is not None})
+        if self.ears is not None and self.certainty is not None:
+            values["last"] = max(self.certainty.last, -LOGIT_BOUND)
+            values["least"] = max(self.certainty.least, -LOGIT_BOUND)
         return values
 
     def _opinions(self) -> tuple[tuple[str, float | None], ...]:
@@ -100,7 +109,17 @@ class TurnEndModel:
 
     def posterior(self, evidence: Evidence) -> float:
         """The probability that the turn is over, given all that is known."""
-        return self.fits[evidence.kind].posterior(evidence.features())
+        features = evidence.features()
+        fit = self.fits[evidence.kind]
+        if not features.keys() >= fit.weights.keys():  # fitted to ears that say how sure they are, and these do not
+            evidence = replace(evidence, ears=None)
+            features, fit = evidence.features(), self.fits[evidence.kind]
+        return fit.posterior(features)
+
+
+def _length(text: str) -> float:
+    count = len(text.split())
+    return math.log(1 + (min(count, MOST_WORDS) if count >= FEWEST_WORDS else WORDS_BETWEEN))
 
 
 def wait_ns(posterior: float, settings: TurnSettings) -> int:

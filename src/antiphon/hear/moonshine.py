@@ -21,7 +21,7 @@ from antiphon.core.flow import HEARING_RATE_HZ
 from antiphon.core.stamps import Stage
 from antiphon.hear.agreement import said_again_at
 from antiphon.hear.moonshine_decoder import MoonshineNetwork, Search, decode
-from antiphon.hear.moonshine_judgement import Judge, end_probability
+from antiphon.hear.moonshine_judgement import Judge, certainty, end_probability
 from antiphon.hear.moonshine_recognition import MoonshineRecognition
 from antiphon.hear.moonshine_settings import MoonshineSettings
 from antiphon.hear.moonshine_tokens import MoonshineTokens
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from antiphon.core.flow import Pcm
+    from antiphon.core.flow import Certainty, Pcm
     from antiphon.hear.moonshine_decoder import Written
     from antiphon.scheduling.lanes import Lane
 
@@ -60,6 +60,7 @@ class Hypothesis:
 
     tokens: tuple[int, ...] = ()
     end_probability: float | None = None  # that the sentence ended behind the last word
+    certainty: Certainty | None = None  # without the marks behind the last word
 
 
 class MoonshineRecognizer:
@@ -125,7 +126,12 @@ class MoonshineRecognizer:
         if not self._judge.is_speech(written, text):
             return Hypothesis()
         tokens = self._before_loop(written, text, sound_s)
-        return Hypothesis(tokens=tuple(tokens), end_probability=end_probability(written, self.tokens.spelled(tokens)))
+        spelled = self.tokens.spelled(tokens)
+        return Hypothesis(
+            tokens=tuple(tokens),
+            end_probability=end_probability(written, spelled),
+            certainty=certainty(written, spelled),
+        )
 
     def _before_loop(self, written: Written, text: str, sound_s: float) -> list[int]:
         """What was written before the decoder said the same again, where that is not what was said.

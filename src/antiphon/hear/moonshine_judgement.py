@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from antiphon.core.flow import HEARING_RATE_HZ
+from antiphon.core.flow import HEARING_RATE_HZ, Certainty
 from antiphon.hear.agreement import repeats
 from antiphon.hear.moonshine_tokens import END
 
@@ -84,6 +84,13 @@ def end_probability(written: Written, spelled: int) -> float | None:
         return None
     mass = min(1.0 - _SURE, max(_SURE, written.closing[spelled]))
     return 1.0 / (1.0 + math.exp(-_END_SCALE * math.log(mass / (1.0 - mass)) - _END_SHIFT))
+
+
+def certainty(written: Written, spelled: int) -> Certainty | None:
+    """Of the first `spelled` tokens. Whoever pauses in mid-sentence makes this model guess how it goes on, without
+    being sure of it."""
+    logs = written.logs[:spelled]
+    return Certainty(last=logs[-1], least=min(logs)) if logs else None
 
 
 def _sounds_without_words() -> Pcm:

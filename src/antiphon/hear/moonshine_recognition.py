@@ -91,13 +91,13 @@ class MoonshineRecognition(TurnRecognition[PcmStream]):
         heard = turn.window_samples + samples
         border = samples if is_rest else border_samples(turn.sound.pcm[:samples])
         tokens: tuple[int, ...] = ()
-        end_probability: float | None = None
+        hypothesis: Hypothesis | None = None
         if not turn.is_quiet(border):
             if self._foreseen is not None and self._foreseen[0] == (turn, turn.window_samples, border):
                 hypothesis = self._foreseen[1]
             else:
                 hypothesis = await self._recognizer.hear(turn.sound.pcm[:border], bias=self._bias, guess=turn.guess)
-            tokens, end_probability = hypothesis.tokens, hypothesis.end_probability
+            tokens = hypothesis.tokens
         # From here on nothing is awaited: the turn goes from one right state to the next.
         text = self._recognizer.tokens.decode(tokens).strip()
         if is_rest:
@@ -105,13 +105,15 @@ class MoonshineRecognition(TurnRecognition[PcmStream]):
                 turn.agreement.conclude(text)
             else:
                 turn.agreement.offer(text)
-            turn.guess, turn.heard_samples, turn.end_probability = tokens, heard, end_probability
+            turn.guess, turn.heard_samples = tokens, heard
+            turn.end_probability = hypothesis.end_probability if hypothesis else None
+            turn.certainty = hypothesis.certainty if hypothesis else None
             return
         settled, turn.agreement = parted(turn.agreement, text)
         turn.settled = joined(turn.settled, settled)
         turn.guess = ()
         turn.shorten(border)
-        turn.heard_samples, turn.end_probability = turn.window_samples, None
+        turn.heard_samples, turn.end_probability, turn.certainty = turn.window_samples, None, None
 
     def end(self) -> None:
         """The turn is over; a transcription under way still finishes."""

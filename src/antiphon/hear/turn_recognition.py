@@ -24,7 +24,7 @@ from antiphon.hear.words import joined
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from antiphon.core.flow import AudioFrame, Pcm
+    from antiphon.core.flow import AudioFrame, Certainty, Pcm
     from antiphon.hear.intake import Run
 
 RUN_UP_SAMPLES = HEARING_RATE_HZ  # how far back a turn may begin
@@ -71,6 +71,7 @@ class Turn(Generic[SoundT]):
         self.agreement = Agreement()  # about the window's text
         self.heard_samples = start_samples
         self.end_probability: float | None = None
+        self.certainty: Certainty | None = None
         self.guess: tuple[int, ...] = ()  # tokens of the window's last hypothesis, for engines that go on from it
 
     @property
@@ -114,6 +115,7 @@ class Turn(Generic[SoundT]):
             stable_chars=len(joined(self.settled, self.agreement.stable)),
             is_final=final,
             end_probability=self.end_probability,
+            certainty=self.certainty,
         )
 
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
+import string
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _TERMINALS = ".!?。！？｡।॥؟۔…"
+_PAUSES = ",;:-\u2013\u2014\u3001\uff0c\uff1b\uff1a\u060c\u061b"  # commas, colons and dashes of several scripts
 _CLOSERS = "\"')]}”’»」』"
 
 
 def without_final_mark(text: str) -> str:
     """`text` up to its last word.
 
-    A recognizer puts a mark after whatever it heard last; behind a mark the model would be asked how the next
-    sentence begins. The mark is evidence of its own, and not this one's.
+    A recognizer puts a mark after whatever it heard last; behind a full stop the model would be asked how the next
+    sentence begins, and behind a comma no sentence ever ends. The mark is evidence of its own, and not this one's.
     """
-    return text.rstrip().rstrip(_TERMINALS + _CLOSERS).rstrip()
+    return text.rstrip(_TERMINALS + _CLOSERS + _PAUSES + string.whitespace)
 
 
 def ends_sentence(token: str) -> bool:
