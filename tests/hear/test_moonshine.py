@@ -74,7 +74,11 @@ def test_a_closed_sentence_is_told_from_an_open_one(moonshine: MoonshineRecogniz
     assert whole.end_probability is not None
     assert part.end_probability is not None
     assert 0.0 <= part.end_probability < whole.end_probability <= 1.0
-    assert transcript(moonshine, silence(2)).end_probability is None
+    for heard in (whole, part):
+        assert heard.certainty is not None
+        assert heard.certainty.least <= heard.certainty.last <= 0.0
+    nothing = transcript(moonshine, silence(2))
+    assert (nothing.end_probability, nothing.certainty) == (None, None)
 
 
 def test_the_shortest_sound_is_no_error(moonshine: MoonshineRecognizer) -> None:
