@@ -101,13 +101,7 @@ async def judge(
     thinking.close()
     assert engines.prosody is not None
     prosody = await engines.prosody.probability(pcm[max(0, end - engines.prosody.window_samples) : end])
-    return Evidence(
-        text=transcript.text,
-        ears=transcript.end_probability,
-        certainty=transcript.certainty,
-        end_mass=mass,
-        prosody=prosody,
-    )
+    return Evidence.of(transcript, end_mass=mass, prosody=prosody)
 
 
 def fit_kind(cuts: list[Cut], kind: str) -> tuple[dict[str, object], dict[str, object], np.ndarray]:

@@ -17,7 +17,6 @@ import importlib
 import math
 import sys
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -127,12 +126,11 @@ class EvidenceTaker:
         text = transcript.text.strip()
         if not text:
             return []
-        words = Evidence(text=text, ears=transcript.end_probability, certainty=transcript.certainty)
         mass, prosody = await self._mass(text), await self._prosody(pcm)
         return [
-            ("words", words),
-            ("mass", replace(words, end_mass=mass)),
-            ("all", replace(words, end_mass=mass, prosody=prosody)),
+            ("words", Evidence.of(transcript)),
+            ("mass", Evidence.of(transcript, end_mass=mass)),
+            ("all", Evidence.of(transcript, end_mass=mass, prosody=prosody)),
         ]
 
     def _begins(self, pcm: Pcm) -> int | None:

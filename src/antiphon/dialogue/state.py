@@ -100,14 +100,7 @@ class Draft:
         """
         if self.transcript is None:
             return None
-        heard = self.transcript
-        return Evidence(
-            text=heard.text,
-            ears=heard.end_probability,
-            certainty=heard.certainty,
-            end_mass=self.end_mass,
-            prosody=self.prosody,
-        )
+        return Evidence.of(self.transcript, end_mass=self.end_mass, prosody=self.prosody)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from antiphon.core.errors import CallerError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from antiphon.core.flow import Certainty
+    from antiphon.core.flow import Certainty, Transcript
     from antiphon.dialogue.settings import TurnSettings
 
 SENTENCE_ENDS = (".", "?", "!", "。", "？", "！", "।", "؟", "۔")
@@ -48,6 +48,17 @@ class Evidence:
     certainty: Certainty | None = None  # how sure the recognizer is of the words; part of its opinion
     end_mass: float | None = None  # the language model's probability of a sentence end, 0 to 1
     prosody: float | None = None  # the prosody judge's probability of a turn end, 0 to 1
+
+    @classmethod
+    def of(cls, heard: Transcript, *, end_mass: float | None = None, prosody: float | None = None) -> Evidence:
+        """What a recognizer heard, and what others make of it."""
+        return cls(
+            text=heard.text,
+            ears=heard.end_probability,
+            certainty=heard.certainty,
+            end_mass=end_mass,
+            prosody=prosody,
+        )
 
     @property
     def kind(self) -> str:
