@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.dialogue.conversation import SETTINGS, SYSTEM, Conversation, answering, heard, ns
 
-from antiphon.core.flow import Message
+from antiphon.core.flow import Message, ToolCall
 from antiphon.dialogue.commands import (
     AbandonTurn,
     CancelTimer,
@@ -29,7 +29,15 @@ from antiphon.dialogue.commands import (
 from antiphon.dialogue.floor import OF_REPLY
 from antiphon.dialogue.options import ReplyOptions
 from antiphon.dialogue.state import Phase
-from antiphon.dialogue.stimuli import DraftFailed, InputStalled, Reconfigured, Timer, TurnCommitted
+from antiphon.dialogue.stimuli import (
+    DraftFailed,
+    InputStalled,
+    Reconfigured,
+    Timer,
+    ToolCalled,
+    ToolsWanted,
+    TurnCommitted,
+)
 from antiphon.dialogue.turn_end import Evidence
 
 pytestmark = pytest.mark.unit
@@ -87,21 +95,47 @@ def test_better_evidence_shortens_the_wait() -> None:
     """The end mass arrives, the posterior rises to 0.8, and the turn is to be confirmed at the earlier time."""
     talk = heard("I would like a")
     wait_ms = 350 * math.log(0.2 / 0.05)
-    assert talk.mass(2310, 0.8) == (
-        SetTimer(timer=Timer.CONFIRM, at_ns=ns(2000 + wait_ms), generation=1),
-        JudgeVoice(draft=1),
-    )
+    assert talk.mass(2310, 0.8) == (SetTimer(timer=Timer.CONFIRM, at_ns=ns(2000 + wait_ms), generation=1),)
 
 
 def test_the_voice_is_judged_only_if_the_words_leave_doubt() -> None:
     """The prosody judge is asked once, after the end mass, and only if the turn is not confirmed by then."""
     talk = heard("I would like a")
     talk.mass(2310, 0.8)
+    talk.voiced(2350)
     talk.fires(2400, Timer.CONFIRM, 1)
     assert talk.ordered(JudgeVoice) == [JudgeVoice(draft=1)]
     sure = heard("I would like a")
     sure.mass(2310, 0.99)
+    sure.voiced(2350)
     assert sure.ordered(JudgeVoice) == []
+
+
+def test_the_voice_is_judged_once_the_first_sound_waits() -> None:
+    """What computes beside the reply delays it: the judge is asked when there is a sound that could be played."""
+    talk = heard("I would like a")
+    talk.voiced(2305)
+    assert talk.ordered(JudgeVoice) == []  # the end mass is still to come, and costs less
+    talk.mass(2310, 0.8)
+    assert talk.ordered(JudgeVoice) == [JudgeVoice(draft=1)]
+    slow = heard("I would like a")
+    slow.mass(2310, 0.8)
+    assert slow.ordered(JudgeVoice) == []
+    assert slow.voiced(2400) == (JudgeVoice(draft=1),)
+    assert slow.voiced(2410) == ()
+
+
+def test_a_draft_that_will_not_sound_soon_keeps_no_opinion_waiting() -> None:
+    """It has failed, or waits for its tools."""
+    failed = heard("I would like a")
+    failed.happens(DraftFailed(at_ns=ns(2305), draft=1))
+    assert failed.ordered(JudgeVoice) == [JudgeVoice(draft=1)]
+    waits = heard("I would like a")
+    waits.mass(2310, 0.8)
+    waits.happens(ToolCalled(at_ns=ns(2320), draft=1, call=ToolCall(id="1", name="menu", arguments="{}"), said=""))
+    assert waits.ordered(JudgeVoice) == []
+    waits.happens(ToolsWanted(at_ns=ns(2330), draft=1))
+    assert waits.ordered(JudgeVoice) == [JudgeVoice(draft=1)]
 
 
 def test_words_without_doubt_are_answered_without_another_opinion() -> None:

@@ -44,6 +44,7 @@ from antiphon.dialogue.stimuli import (
     ReplyEnded,
     Timer,
     TimerFired,
+    ToolsWanted,
     VoiceStarted,
     VoiceStopped,
     WordsCorrected,
@@ -151,7 +152,7 @@ def draft_voiced(state: Dialogue, happened: DraftVoiced) -> Outcome:
     draft = drafting(state)
     if happened.draft != draft.number:
         return state, ()
-    return replace(state, draft=replace(draft, voiced=True)), ()
+    return _ask_for_voice(replace(state, draft=replace(draft, voiced=True)))
 
 
 def voice_judged(state: Dialogue, happened: ProsodyJudged) -> Outcome:
@@ -174,7 +175,13 @@ def draft_fails(state: Dialogue, happened: DraftFailed) -> Outcome:
         return hearing.held_reply_fails(state, happened)
     if draft.transcript is None:  # the recognizer failed: there is nothing to answer
         return nothing_was_said(state, happened.at_ns)
-    return replace(state, draft=replace(draft, failed=True)), ()
+    return _ask_for_voice(replace(state, draft=replace(draft, failed=True)))
+
+
+def tools_wanted(state: Dialogue, happened: ToolsWanted) -> Outcome:
+    after, commands = acting.tools_wanted(state, happened)
+    after, judged = _ask_for_voice(after)
+    return after, (*commands, *judged)
 
 
 def timer_fires_in_pause(state: Dialogue, happened: TimerFired) -> Outcome:
@@ -206,11 +213,20 @@ def judge(state: Dialogue, at_ns: int) -> Outcome:
     if not _is_over(state, draft, posterior, at_ns):
         at = _confirm_at_ns(state, draft, posterior)
         wait = SetTimer(timer=Timer.CONFIRM, at_ns=at, generation=draft.number)
-        mass_may_come = draft.mass_asked and draft.end_mass is None  # and costs less
-        if draft.voice_asked or mass_may_come or not _is_in_doubt(state, posterior):
-            return state, (wait,)
-        return replace(state, draft=replace(draft, voice_asked=True)), (wait, JudgeVoice(draft=draft.number))
+        after, judged = _ask_for_voice(state)
+        return after, (wait, *judged)
     return confirm(state, draft, posterior, at_ns)
+
+
+def _ask_for_voice(state: Dialogue) -> Outcome:
+    """Have the voice judged if the end of the turn is in doubt, and neither the reply nor a cheaper opinion waits."""
+    draft = drafting(state)
+    if state.phase is not Phase.DRAFTING or draft.evidence is None or not draft.weighed or draft.voice_asked:
+        return state, ()
+    mass_may_come = draft.mass_asked and draft.end_mass is None and not draft.failed
+    if draft.is_awaited or mass_may_come or not _is_in_doubt(state, state.turn_end.posterior(draft.evidence)):
+        return state, ()
+    return replace(state, draft=replace(draft, voice_asked=True)), (JudgeVoice(draft=draft.number),)
 
 
 def _confirm_at_ns(state: Dialogue, draft: Draft, posterior: float) -> int:

@@ -93,6 +93,11 @@ class Draft:
         return self.waits or any(use.place == self.place for use in self.uses)
 
     @property
+    def is_awaited(self) -> bool:
+        """Whether its first sound is on the way: what else is computed now delays it."""
+        return self.written and not (self.voiced or self.failed or self.waits)
+
+    @property
     def evidence(self) -> Evidence | None:
         """What the turn end is judged by; None until the words are known.
 

@@ -120,7 +120,7 @@ TRANSITIONS: dict[tuple[Phase, type[Stimulus]], Rule] = {
     (DRAFTING, ReplyBegan): rule(hearing.held_reply_begins, DRAFTING),
     (DRAFTING, ReplyEnded): rule(drafting.stopped_reply_ends, *_AFTER_TURN),
     (DRAFTING, ToolCalled): rule(acting.tool_called, DRAFTING),
-    (DRAFTING, ToolsWanted): rule(acting.tools_wanted, DRAFTING),
+    (DRAFTING, ToolsWanted): rule(drafting.tools_wanted, DRAFTING),
     (DRAFTING, ToolReturned): rule(acting.tool_returned, DRAFTING),
     (DRAFTING, SayRequested): rule(hearing.say_later, DRAFTING),
     (DRAFTING, InterruptibleSet): rule(hearing.interruptible_set, DRAFTING),
