@@ -60,7 +60,7 @@ class StartDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeVoice:
-    """The words leave doubt: find out how finished the voice sounds (ProsodyJudged). The first sound is ready by then."""
+    """The words leave doubt, the first sound is ready: find out how finished the voice sounds (ProsodyJudged)."""
 
     draft: int
 
