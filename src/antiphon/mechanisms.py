@@ -31,6 +31,10 @@ MECHANISMS = {
     "prefill": Mechanism(
         does="the language model reads the stable words while the caller speaks", off="turn.read_ahead=false"
     ),
+    "opening": Mechanism(
+        does="a reply to the words so far is begun and voiced while the caller speaks, and played if it still fits",
+        off="turn.open_ahead=false",
+    ),
     "prosody": Mechanism(does="the tone of voice is judged where the words leave doubt", off="models.prosody="),
     "doubt": Mechanism(
         does="opinions beyond the words are asked for only where these leave doubt, and the reply is written first",

@@ -196,7 +196,8 @@ def test_words_while_the_caller_still_speaks_give_the_held_reply_up() -> None:
     talk.mass(2410, 0.99)
     assert SetTimer(timer=Timer.HOP, at_ns=ns(2800), generation=2) in talk.speaks(2600)
     assert talk.fires(2800, Timer.HOP, 2)[0] == Transcribe(turn=2)
-    assert talk.grows(2900, "latte with", 0) == (StopReply(draft=1),)
+    _, stop = talk.grows(2900, "latte with", 0)
+    assert stop == StopReply(draft=1)
 
 
 def test_a_clap_before_the_first_sound_delays_the_answer_and_no_more() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.dialogue.conversation import SETTINGS, SYSTEM, Conversation, answering, heard, ns
@@ -28,7 +29,7 @@ from antiphon.dialogue.commands import (
 )
 from antiphon.dialogue.floor import OF_REPLY
 from antiphon.dialogue.options import ReplyOptions
-from antiphon.dialogue.state import Phase
+from antiphon.dialogue.state import Phase, ToolRule
 from antiphon.dialogue.stimuli import (
     DraftFailed,
     InputStalled,
@@ -41,6 +42,8 @@ from antiphon.dialogue.stimuli import (
 from antiphon.dialogue.turn_end import Evidence
 
 pytestmark = pytest.mark.unit
+
+TEXT_ONLY = ReplyOptions(is_text=True)
 
 
 def test_a_turn_begins_where_speech_began() -> None:
@@ -281,14 +284,61 @@ def test_the_next_turn_sees_the_one_before() -> None:
 
 
 def test_hops_look_at_the_words_while_the_caller_speaks() -> None:
-    """The hop timer asks for a transcript; its stable words are read ahead, and the next hop is set."""
+    """The hop timer asks for a transcript; its stable words are read ahead, all of them begin a reply."""
     talk = Conversation()
     talk.speaks(0)
     assert talk.fires(500, Timer.HOP, 1) == (
         Transcribe(turn=1),
         SetTimer(timer=Timer.HOP, at_ns=ns(1000), generation=1),
     )
-    assert talk.grows(700, "I would like a", 12) == (Prefill(messages=(SYSTEM, Message("user", "I would like"))),)
+    look, ahead = talk.grows(700, "I would like a ", 12)
+    assert look == SetTimer(timer=Timer.HOP, at_ns=ns(1100), generation=1)  # twice the 200 ms that it took
+    assert ahead == Prefill(
+        messages=(SYSTEM, Message("user", "I would like")), opening=(SYSTEM, Message("user", "I would like a"))
+    )
+
+
+def test_looks_leave_two_thirds_of_the_time_to_the_rest() -> None:
+    """A quick one is followed after a hop; a slow one by nothing while it lasts, and then not at once."""
+    quick = Conversation()
+    quick.speaks(0)
+    quick.fires(500, Timer.HOP, 1)
+    assert quick.grows(560, "I", 0) == (SetTimer(timer=Timer.HOP, at_ns=ns(1000), generation=1),)
+    slow = Conversation()
+    slow.speaks(0)
+    slow.fires(500, Timer.HOP, 1)
+    assert slow.fires(1000, Timer.HOP, 1) == (SetTimer(timer=Timer.HOP, at_ns=ns(1500), generation=1),)
+    assert slow.grows(1100, "I", 0) == (SetTimer(timer=Timer.HOP, at_ns=ns(2300), generation=1),)
+
+
+def test_a_look_that_never_answers_is_not_the_last() -> None:
+    talk = Conversation()
+    talk.speaks(0)
+    for at_ms in (500, 1500, 2500):
+        assert talk.fires(at_ms, Timer.HOP, 1)[0] == Transcribe(turn=1)
+
+
+@pytest.mark.parametrize("off", [{"open_ahead": False}, {"speculate": False}])
+def test_no_reply_is_begun_before_its_time_where_that_is_off(off: dict[str, bool]) -> None:
+    """Without it, or without speculation of which it is a part, words are only read."""
+    talk = Conversation(replace(SETTINGS, **off))
+    talk.speaks(0)
+    (ahead,) = talk.grows(700, "I would like a", 12)
+    assert isinstance(ahead, Prefill)
+    assert ahead.opening == ()
+
+
+@pytest.mark.parametrize(
+    "usual", [{"tools": (ToolRule(name="menu", in_draft=True, preamble=""),)}, {"usual": TEXT_ONLY}]
+)
+def test_no_reply_is_begun_before_its_time_that_would_not_sound_first(usual: dict[str, Any]) -> None:
+    """A tool may have to be chosen first, or the reply is only written."""
+    talk = Conversation()
+    talk.state = replace(talk.state, **usual)
+    talk.speaks(0)
+    (ahead,) = talk.grows(700, "I would like a", 12)
+    assert isinstance(ahead, Prefill)
+    assert ahead.opening == ()
     assert talk.grows(1300, "I", 0) == ()
 
 

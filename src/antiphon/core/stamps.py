@@ -35,6 +35,7 @@ class Stage(StrEnum):
     PROSODY = "antiphon.prosody"
     RECOGNISE = "speech_to_text"
     PREFILL = "antiphon.prefill"
+    OPENING = "antiphon.opening"  # a reply's first chunk, before all words are known
     JUDGE = "antiphon.turn_end"
     THINK = "chat"
     ACT = "execute_tool"

@@ -40,9 +40,13 @@ class Transcribe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prefill:
-    """Let the language model read ahead; the last message is still open."""
+    """Let the language model read ahead; the last message is still open. Then let it begin a reply, to play if need be.
+
+    `opening` is what to begin it from, as if nothing more were to be said; empty: begin none.
+    """
 
     messages: tuple[Message, ...]
+    opening: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

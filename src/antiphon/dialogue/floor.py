@@ -42,7 +42,7 @@ def hear(state: Dialogue, at_ns: int, commands: tuple[Command, ...]) -> Outcome:
     """The caller has the floor, for a new turn."""
     if state.settings.idle_ms:
         commands = (*commands, CancelTimer(timer=Timer.IDLE))
-    return replace(state, phase=Phase.HEARING, forced=False, goes_on=False, overlap=None), (
+    return replace(state, phase=Phase.HEARING, forced=False, goes_on=False, overlap=None, looked_ns=None), (
         *commands,
         OpenTurn(turn=state.turn),
         next_look(state, at_ns),
@@ -56,10 +56,11 @@ def longest(state: Dialogue, at_ns: int) -> SetTimer:
     return SetTimer(timer=Timer.LONGEST_TURN, at_ns=at_ns + longest_ns, generation=state.turn)
 
 
-def next_look(state: Dialogue, at_ns: int) -> SetTimer:
+def next_look(state: Dialogue, at_ns: int, *, not_before_ns: int = 0) -> SetTimer:
     """When to look at the caller's words again: soon, if a paused reply waits for them."""
     wait_ms = state.settings.interrupt_ms if state.held else state.settings.hop_ms
-    return SetTimer(timer=Timer.HOP, at_ns=at_ns + wait_ms * MILLISECOND_NS, generation=state.turn)
+    due_ns = max(at_ns + wait_ms * MILLISECOND_NS, not_before_ns)
+    return SetTimer(timer=Timer.HOP, at_ns=due_ns, generation=state.turn)
 
 
 def caller_pauses(state: Dialogue, happened: Silence) -> Outcome:
@@ -72,7 +73,7 @@ def caller_pauses(state: Dialogue, happened: Silence) -> Outcome:
         wants_words=state.held is not None,
         options=state.usual,
     )
-    after = replace(state, phase=Phase.DRAFTING, draft=draft, drafts=number, voice_active=False)
+    after = replace(state, phase=Phase.DRAFTING, draft=draft, drafts=number, voice_active=False, looked_ns=None)
     return after, (
         CancelTimer(timer=Timer.HOP),
         StartDraft(draft=number, turn=state.turn, until_samples=happened.end_samples if state.by_hand else None),

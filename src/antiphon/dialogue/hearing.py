@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from antiphon.core.clock import SECOND_NS
 from antiphon.dialogue.commands import Listen, Prefill, Transcribe
 from antiphon.dialogue.floor import (
     EVERYTHING,
@@ -19,7 +20,7 @@ from antiphon.dialogue.floor import (
 )
 from antiphon.dialogue.history import prompt, told
 from antiphon.dialogue.interruption import says_something
-from antiphon.dialogue.state import Dialogue, Say
+from antiphon.dialogue.state import Dialogue, Phase, Say
 from antiphon.dialogue.stimuli import (
     DraftFailed,
     InputEnded,
@@ -35,9 +36,14 @@ from antiphon.dialogue.stimuli import (
 )
 
 if TYPE_CHECKING:
+    from antiphon.core.flow import Message
     from antiphon.dialogue.commands import Command
     from antiphon.dialogue.history import History
     from antiphon.dialogue.state import Draft
+
+
+RESTS_FOR = 2  # times as long as a look took, none is begun: they leave two thirds of the time to the rest
+GIVEN_UP_NS = SECOND_NS  # a look that has not answered for so long has failed, or another may follow it at once
 
 
 def turn_begins(state: Dialogue, happened: VoiceStarted) -> Outcome:
@@ -50,19 +56,36 @@ def words_grow(state: Dialogue, happened: TranscriptGrew) -> Outcome:
     if happened.turn != state.turn:
         return state, ()
     commands: tuple[Command, ...] = ()
+    if state.phase is Phase.HEARING and state.looked_ns is not None:
+        rest_ns = RESTS_FOR * (happened.at_ns - state.looked_ns)
+        commands = (next_look(state, state.looked_ns, not_before_ns=happened.at_ns + rest_ns),)
+        state = replace(state, looked_ns=None)
     if state.held and says_something(happened.transcript.text, state.settings.backchannels):
-        state, commands = let_go(state)
+        state, stop = let_go(state)
+        commands = (*commands, *stop)
     stable = happened.transcript.text[: happened.transcript.stable_chars]
     if not stable.strip() or not state.settings.read_ahead or state.held or not answer_expected(state):
         return state, commands
-    return state, (*commands, Prefill(messages=prompt(state.instructions, state.history, stable)))
+    messages = prompt(state.instructions, state.history, stable)
+    return state, (*commands, Prefill(messages=messages, opening=_opening(state, happened.transcript.text)))
+
+
+def _opening(state: Dialogue, text: str) -> tuple[Message, ...]:
+    """What a reply can be begun from before the caller has said all; nothing where tools come first."""
+    settings = state.settings
+    if not (settings.open_ahead and settings.speculate) or state.tools or state.usual.is_text:
+        return ()
+    return prompt(state.instructions, state.history, text.strip())
 
 
 def timer_fires_in_speech(state: Dialogue, happened: TimerFired) -> Outcome:
     if happened.generation != state.turn:
         return state, ()
     if happened.timer is Timer.HOP:
-        return state, (Transcribe(turn=state.turn), next_look(state, happened.at_ns))
+        again = next_look(state, happened.at_ns)
+        if state.looked_ns is not None and happened.at_ns < state.looked_ns + GIVEN_UP_NS:
+            return state, (again,)
+        return replace(state, looked_ns=happened.at_ns), (Transcribe(turn=state.turn), again)
     if happened.timer is Timer.LONGEST_TURN:
         return turn_lasts_too_long(state, happened)
     return state, ()

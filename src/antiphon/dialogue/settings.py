@@ -31,6 +31,7 @@ class TurnSettings:
     doubt_ms: Annotated[int, "who would wait longer by the words alone asks for further opinions; 0: always"] = 0
     speculate: Annotated[bool, "write the reply in the pause, before the turn is confirmed"] = True
     read_ahead: Annotated[bool, "let the language model read the stable words while the caller speaks"] = True
+    open_ahead: Annotated[bool, "begin a reply to the words so far while the caller speaks, to have its sound"] = True
     hop_ms: Annotated[int, "how often to look at what the caller has said while they speak"] = 1000
     longest_turn_s: Annotated[int, "a turn is answered after this much speech, finished or not"] = 120
     stalled_ms: Annotated[int, "no sound at all for this long counts as a pause: the microphone went away"] = 500

@@ -161,6 +161,7 @@ class Dialogue:
     overlap: Overlap | None = None  # while SPEAKING
     history: History = field(default=())
     provisional: tuple[Provisional, ...] = ()  # the oldest first
+    looked_ns: int | None = None  # since when a look at the words is under way
     voice_active: bool = False  # the caller speaks right now, whoever has the floor
     goes_on: bool = False  # they spoke on through the end of a turn that lasted too long
     forced: bool = False  # the turn is to be answered without judging whether it is over

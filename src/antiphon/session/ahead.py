@@ -1,8 +1,8 @@
-"""Work that is done while the caller still speaks: their words are looked at, and read ahead. Where their voice
-falters, the turn is heard as if it ended there.
+"""Work that is done while the caller still speaks: their words are looked at, read ahead and replied to for a start.
+Where their voice falters, the turn is heard as if it ended there.
 
 At most one of each is under way. A look that is asked for meanwhile follows; a reading is left out, for the next words
-bring another. Threads: the event loop.
+bring another; an opening is given up for newer words. Threads: the event loop.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from antiphon.core.errors import AntiphonError
 from antiphon.core.stamps import Stage
 from antiphon.dialogue.stimuli import TranscriptGrew
 from antiphon.scheduling.job import Claim, Urgency, claimed
+from antiphon.session.opening import write_opening
 
 if TYPE_CHECKING:
     import asyncio
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from antiphon.core.flow import Message
+    from antiphon.session.opening import Opening
     from antiphon.session.record import TurnRecord
     from antiphon.session.workshop import Workshop
 
@@ -51,6 +53,8 @@ class Ahead:
         self._look: asyncio.Task[None] | None = None
         self._look_again = False
         self._reading: asyncio.Task[None] | None = None
+        self._writing: asyncio.Task[None] | None = None
+        self._opening: Opening | None = None
         self._foreseen: Foreseen | None = None
         self._turn: TurnRecord | None = None  # that is listened to
 
@@ -92,18 +96,37 @@ class Ahead:
         found.claim.urgency = Urgency.DRAFT
         return found
 
-    def read(self, messages: Sequence[Message]) -> None:
-        """Let the language model read ahead."""
-        if self._reading is None or self._reading.done():
-            with self._claimed():
-                self._reading = self._start(self._read(messages))
+    def read(self, messages: Sequence[Message], opening: Sequence[Message] = ()) -> None:
+        """Let the language model read ahead, and then begin a reply to `opening`, if that is any."""
+        if self._reading is not None and not self._reading.done():
+            return
+        self._give_up_writing()
+        with self._claimed():
+            self._reading = self._start(self._read(messages, opening))
 
-    def _claimed(self) -> AbstractContextManager[Claim]:
+    def opening(self, turn: int) -> Opening | None:
+        """The newest that there is for that turn. None is begun any more: the model is wanted for the reply."""
+        self._give_up_writing()
+        found, self._opening = self._opening, None
+        return found if found is not None and found.turn == turn else None
+
+    def forget_opening(self) -> None:
+        """It would be written or voiced differently now."""
+        self._give_up_writing()
+        self._opening = None
+
+    def _give_up_writing(self) -> None:
+        if self._writing is not None:
+            self._writing.cancel()
+            self._writing = None
+
+    def _claimed(self, urgency: Urgency = Urgency.AHEAD) -> AbstractContextManager[Claim]:
         turn = self._turn.turn if self._turn else 0
-        return claimed(Claim(caller=self._shop.caller, turn=turn, urgency=Urgency.AHEAD))
+        return claimed(Claim(caller=self._shop.caller, turn=turn, urgency=urgency))
 
     def close(self) -> None:
         self.stop_looking()
+        self._give_up_writing()
         for work in (self._reading, self._foreseen.work if self._foreseen else None):
             if work is not None:
                 work.cancel()
@@ -128,7 +151,7 @@ class Ahead:
                 continue
             shop.tell(TranscriptGrew(at_ns=shop.clock.now_ns(), turn=record.turn, transcript=transcript))
 
-    async def _read(self, messages: Sequence[Message]) -> None:
+    async def _read(self, messages: Sequence[Message], opening: Sequence[Message]) -> None:
         shop, record, start_ns = self._shop, self._turn, self._shop.clock.now_ns()
         try:
             await shop.thinking.prefill(messages, tools=shop.tools(shop.settings.usual))
@@ -136,3 +159,14 @@ class Ahead:
             shop.report(Stage.PREFILL, error)
         if record is not None:
             record.add(Stage.PREFILL, start_ns, shop.clock.now_ns(), model=shop.engines.language_model.name)
+            if opening and shop.engines.language_model.can_go_on:
+                with self._claimed(Urgency.BACKGROUND):  # hearing where the voice falters goes before it
+                    self._writing = self._start(self._write(record, opening))
+
+    async def _write(self, record: TurnRecord, messages: Sequence[Message]) -> None:
+        shop = self._shop
+        try:
+            with record.span(Stage.OPENING, shop.engines.language_model.name):
+                self._opening = await write_opening(shop, record.turn, messages) or self._opening
+        except AntiphonError as error:
+            shop.report(Stage.OPENING, error)

@@ -134,6 +134,7 @@ class Conduct:
     def reconfigure(self, settings: SessionSettings) -> None:
         """Hold the conversation by other settings from here on; they differ in nothing that is FIXED."""
         self.shop.settings = settings
+        self._ahead.forget_opening()
         self._recognition.expect(settings.vocabulary)
         self.listening.adjust(settings)
         self.happens(
@@ -189,14 +190,14 @@ class Conduct:
                 self._open(turn, now_ns)
             case do.Transcribe(turn=turn):
                 self._ahead.look(turn)
-            case do.Prefill(messages=messages):
-                self._ahead.read(messages)
+            case do.Prefill(messages=messages, opening=opening):
+                self._ahead.read(messages, opening)
             case do.StartDraft():
                 self._start_draft(command, now_ns)
             case do.JudgeVoice(draft=number):
                 self._replies.judge_voice(number, self.listening.last_seconds())
             case do.WriteReply():
-                self._replies.write(command, self._confirmed_turn)
+                self._replies.write(command, self._confirmed_turn, self._ahead.opening(self._begun[0]))
             case do.SayText(draft=number, text=text, is_whole=is_whole):
                 self._replies.say(number, text, is_whole=is_whole, turn=self._confirmed_turn)
             case do.FinishReply(draft=number):

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from antiphon.core.flow import Pcm, SpeechPiece, TextChunk, ToolSpec
     from antiphon.dialogue.commands import WriteOn, WriteReply
     from antiphon.session.ahead import Foreseen
+    from antiphon.session.opening import Opening
     from antiphon.session.record import TurnRecord
     from antiphon.session.workshop import Workshop
     from antiphon.think.language_model import Written
@@ -75,6 +76,7 @@ class _Pass:
     raw: str = ""  # as the model wrote it
     pieces: int = 0
     held: list[TextChunk] = field(default_factory=list)  # its first chunk, once there is one
+    leapt: int = 0  # tokens of the opening that were taken for its own before the model had written them
 
     def placed(self, chunk: TextChunk, *, is_last: bool) -> TextChunk:
         """A chunk of this pass as a chunk of the reply."""
@@ -117,6 +119,7 @@ class DraftWork:
         self._voiced = False
         self._writing_since_ns = 0
         self._sure: asyncio.Future[Sequence[Message]] | None = None  # what to answer, by a careful ear
+        self._opening: Opening | None = None
 
     def confirm(self) -> None:
         """The pause has lasted: the caller waits for it."""
@@ -171,10 +174,13 @@ class DraftWork:
             return
         shop.tell(ProsodyJudged(at_ns=shop.clock.now_ns(), draft=self.number, probability=probability))
 
-    async def write(self, command: WriteReply) -> None:
+    async def write(self, command: WriteReply, opening: Opening | None = None) -> None:
         """Write and voice the reply, or as far as to a tool; ask the model first whether the words end a sentence, if
-        that is in doubt."""
+        that is in doubt. Where it begins like `opening`, that is its beginning, whose sound is there already."""
         shop = self._shop
+        most = command.options.max_tokens or shop.settings.max_tokens
+        if opening is not None and command.options.instructions is None and opening.tokens < most:
+            self._opening = opening
         if self._sure is not None and not (shop.second_pass and shop.second_pass.is_to_come(self.number)):
             self._sure = None  # these words are the careful ear's already
         tools = shop.tools(command.options) if command.may_use_tools else ()
@@ -249,12 +255,16 @@ class DraftWork:
             tool_choice=options.tool_choice if tools and self._passes == 1 else AUTO,  # forced again it would not end
         )
         await self._take_down(work, writing)
-        if work.held:
+        leapt, work.leapt = work.leapt, 0
+        if leapt and self.usage is not None:
+            self.usage += Usage(output_tokens=leapt)
+        if work.held or leapt:
             for chunk in work.held:
                 await self._voice(work.placed(chunk, is_last=False))
+            if work.is_unsure:
+                messages = await self._sure_messages()
             work.is_unsure = False
-            messages = await self._sure_messages()
-            rest = max(1, most - work.pieces)
+            rest = max(1, most - work.pieces - leapt)
             await self._take_down(work, shop.thinking.write(messages, max_tokens=rest, begins_with=work.raw))
         self.reached_limit = isinstance(shop.thinking, KnowsLimit) and shop.thinking.reached_limit
         if not work.calls:
@@ -272,12 +282,28 @@ class DraftWork:
                 if isinstance(piece, ToolCall):
                     self._call(work, piece)
                 elif not work.calls:  # text behind a call belongs to what comes after its result
+                    piece += self._leap(work, piece)  # noqa: PLW2901 - the model's piece, and what stands for more
                     work.raw += piece
                     work.pieces += 1
                     await self._take(work, work.reasoning.feed(piece))
-                if work.is_unsure and work.held:
+                if work.leapt or (work.is_unsure and work.held):
                     break
         self._count(before)  # servers count behind the last word
+
+    def _leap(self, work: _Pass, piece: str) -> str:
+        """What the opening says behind this piece, once the caller waits for sound and the model has begun alike."""
+        if self._opening is None or self._passes > 1 or self.is_text or not self.confirmed.is_set():
+            return ""
+        rest = self._opening.behind(work.raw + piece)
+        if not rest:
+            return ""
+        work.leapt = self._opening.tokens - work.pieces - 1
+        return rest
+
+    def _sound(self, chunk: TextChunk) -> AsyncGenerator[SpeechPiece, None]:
+        if self._opening is not None and self._opening.chunk == chunk:
+            return self._opening.played()
+        return self._shop.engines.synthesizer.speak(chunk)
 
     @property
     def _is_unsure(self) -> bool:
@@ -365,7 +391,7 @@ class DraftWork:
             if self._writing_since_ns:
                 self.record.add(Stage.THINK, self._writing_since_ns, start_ns, model=shop.engines.language_model.name)
         try:
-            async with aclosing(shop.engines.synthesizer.speak(chunk)) as pieces:
+            async with aclosing(self._sound(chunk)) as pieces:
                 async for piece in pieces:
                     self.record.add(Stage.SPEAK, start_ns, shop.clock.now_ns(), model=shop.engines.synthesizer.name)
                     self._sounds_longer(len(piece.pcm) * SECOND_NS // piece.rate_hz)

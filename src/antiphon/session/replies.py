@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from antiphon.dialogue.commands import WriteOn, WriteReply
     from antiphon.dialogue.options import ReplyOptions
     from antiphon.session.ahead import Foreseen
+    from antiphon.session.opening import Opening
     from antiphon.session.tool_runs import ToolRuns
     from antiphon.session.workshop import Workshop
 
@@ -69,11 +70,11 @@ class Replies:
     def judge_voice(self, number: int, pcm: Pcm) -> None:
         self._begin(number, self._drafts[number].judge_voice(pcm))
 
-    def write(self, command: WriteReply, turn: int) -> None:
+    def write(self, command: WriteReply, turn: int, opening: Opening | None) -> None:
         """Have it written; one that no turn of the caller's has begun is begun here."""
         if command.draft not in self._drafts:
             self._make(command.draft, turn)
-        self._begin(command.draft, self._drafts[command.draft].write(command))
+        self._begin(command.draft, self._drafts[command.draft].write(command, opening))
 
     def write_on(self, command: WriteOn) -> None:
         """What it answers is known for sure."""
