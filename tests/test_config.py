@@ -317,6 +317,22 @@ def test_a_quick_recognizer_is_no_must(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("recognizer", "quick"),
+    [
+        ("whisper-tiny.en", "moonshine-tiny.en"),
+        ("whisper-base", ""),
+        ("./my-whisper", ""),
+        ("./mine.en", "moonshine-tiny.en"),
+    ],
+)
+def test_by_itself_the_quick_recognizer_is_there_for_english(recognizer: str, quick: str, tmp_path: Path) -> None:
+    """It knows no other language, so it stays away from a recognizer that hears more."""
+    models = loaded(tmp_path, sets=(f"models.recognizer={recognizer}",)).config.models
+    assert models.quick_name == quick
+    assert ("moonshine-tiny.en" in models.names) == bool(quick)
+
+
 def test_the_recognizer_hears_the_language_that_is_set(tmp_path: Path) -> None:
     """English unless told otherwise; what is no code is refused with the setting's name and the remedy."""
     assert loaded(tmp_path).config.whisper.language == "en"

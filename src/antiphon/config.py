@@ -55,6 +55,9 @@ FOREIGN_VARIABLES = {"chat_server.openai_key": "OPENAI_API_KEY"}
 OTHER_VARIABLES = frozenset({"ANTIPHON_CACHE"})  # ours too, but no setting: it moves the models' cache
 # Kubernetes tells each pod of a service called "antiphon" in these.
 KUBERNETES = re.compile(r"ANTIPHON_(SERVICE_(HOST|PORT)|PORT)(_\w+)?")
+AUTO = "auto"
+QUICK_RECOGNIZER = "moonshine-tiny.en"
+ENGLISH_ALONE = ".en"  # how the names of recognizers for that end
 MAY_BE_EMPTY = frozenset({"prosody", "quick_recognizer"})  # models that a conversation can do without
 TYPO = 0.82  # so like a setting's variable must another be to be a slip: Kubernetes sets ANTIPHON_SERVICE_HOST itself
 
@@ -73,8 +76,10 @@ class ModelChoice:
     prosody: Annotated[str, "hears whether it sounded finished; empty: nobody does"] = "smart-turn-v3.2"
     recognizer: Annotated[str, "turns speech into words; a name, or the path of a folder"] = "whisper-tiny.en"
     quick_recognizer: Annotated[
-        str, "finds the words that a reply begins on, before the recognizer hears the whole turn; empty: nobody does"
-    ] = ""
+        str,
+        "finds the words that a reply begins on, before the recognizer hears the whole turn; empty: nobody does; "
+        "auto: moonshine-tiny.en beside a recognizer for English alone",
+    ] = AUTO
     language_model: Annotated[str, "writes the replies"] = "smollm2-135m-instruct-q4_1"
     voice: Annotated[str, "speaks the replies"] = "hibari-heart"
     starts_thinking: Annotated[bool, "the language model's replies begin inside a thought, with no tag to open it"] = (
@@ -90,9 +95,16 @@ class ModelChoice:
             read_address(self.language_model)
 
     @property
+    def quick_name(self) -> str:
+        """The quick recognizer's, as `recognizer` has it; empty: there is none."""
+        if self.quick_recognizer != AUTO:
+            return self.quick_recognizer
+        return QUICK_RECOGNIZER if self.recognizer.endswith(ENGLISH_ALONE) else ""
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Of all models that are to be loaded."""
-        values = (getattr(self, item.name) for item in fields(self))
+        values = (getattr(replace(self, quick_recognizer=self.quick_name), item.name) for item in fields(self))
         return tuple(value for value in values if isinstance(value, str) and value)
 
 

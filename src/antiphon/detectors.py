@@ -97,7 +97,7 @@ class EvidenceTaker:
         self._engines = runtime.engines
         self._agent = agent
         self._memory = memory
-        heard_by = config.models.quick_recognizer or config.models.recognizer
+        heard_by = config.models.quick_name or config.models.recognizer
         models = (heard_by, config.models.language_model, config.models.prosody)
         self.version = repr((models, config.whisper, agent.instructions, agent.vocabulary))
 

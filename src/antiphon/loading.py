@@ -133,7 +133,7 @@ async def load_engines(config: Config, store: Store, plan: Plan, lanes: Lanes) -
         asyncio.to_thread(voice_detector),  # it computes on the event loop
         lane[Role.PROSODY].load(prosody),
         recognizer(models.recognizer, Role.RECOGNIZER),
-        recognizer(models.quick_recognizer, Role.QUICK_RECOGNIZER),
+        recognizer(models.quick_name, Role.QUICK_RECOGNIZER),
         lane[Role.LANGUAGE_MODEL].load(language_model),
         lane[Role.VOICE].load(voice),
     )

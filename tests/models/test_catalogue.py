@@ -14,10 +14,10 @@ SHA256 = "0" * 64
 
 
 def test_every_role_of_a_conversation_has_a_default() -> None:
-    """The default set holds one model for each of the five roles."""
+    """The default set holds one model for each of the five roles, and a quick recognizer."""
     roles = [CATALOGUE[name].role for name in DEFAULT_NAMES]
 
-    assert roles == ["voice detection", "turn end", "recognition", "language model", "voice"]
+    assert roles == ["voice detection", "turn end", "recognition", "recognition", "language model", "voice"]
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

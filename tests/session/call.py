@@ -28,7 +28,16 @@ if TYPE_CHECKING:
     from antiphon.session.events import Event
 
 ORDER = ((1000, "A"), (1500, "latte,"), (2000, "please."))
-TURN = TurnSettings(shortest_wait_ms=100, longest_wait_ms=1000, pause_ms=350, cut_in_risk=0.05, stalled_ms=500)
+# A scripted mind gives each reply once, so none is begun before its time.
+TURN = TurnSettings(
+    shortest_wait_ms=100,
+    longest_wait_ms=1000,
+    pause_ms=350,
+    cut_in_risk=0.05,
+    stalled_ms=500,
+    hop_ms=1000,
+    open_ahead=False,
+)
 Kind = TypeVar("Kind")
 
 

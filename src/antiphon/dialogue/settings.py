@@ -25,14 +25,16 @@ class TurnSettings:
 
     shortest_wait_ms: Annotated[int, "silence that a turn's end takes at least, however sure we are"] = 100
     longest_wait_ms: Annotated[int, "silence after which a turn is over, however unfinished it sounds"] = 1200
-    pause_ms: Annotated[int, "the mean length of a pause inside a turn"] = 350
-    cut_in_risk: Annotated[float, "the risk of answering into a hesitation that each turn may take, 0 to 1"] = 0.04
+    pause_ms: Annotated[int, "how long pauses inside a turn last: the longer, the more a doubt is waited out"] = 700
+    cut_in_risk: Annotated[float, "who is less likely than this to go on is answered without further wait, 0 to 1"] = (
+        0.14
+    )
     foresee: Annotated[bool, "a quick recognizer hears the words where the voice falters, pause or not"] = True
-    doubt_ms: Annotated[int, "who would wait longer by the words alone asks for further opinions; 0: always"] = 0
+    doubt_ms: Annotated[int, "who would wait longer by the words alone asks for further opinions; 0: always"] = 100
     speculate: Annotated[bool, "write the reply in the pause, before the turn is confirmed"] = True
     read_ahead: Annotated[bool, "let the language model read the stable words while the caller speaks"] = True
     open_ahead: Annotated[bool, "begin a reply to the words so far while the caller speaks, to have its sound"] = True
-    hop_ms: Annotated[int, "how often to look at what the caller has said while they speak"] = 1000
+    hop_ms: Annotated[int, "how often to look at what the caller has said while they speak, at most"] = 400
     longest_turn_s: Annotated[int, "a turn is answered after this much speech, finished or not"] = 120
     stalled_ms: Annotated[int, "no sound at all for this long counts as a pause: the microphone went away"] = 500
     judge_overlap: Annotated[bool, "what is said over our reply decides whether it stops, not how long alone"] = True

@@ -122,7 +122,7 @@ def _models(choice: Choice) -> dict[str, object]:
 
 
 def _roles(choice: Choice) -> tuple[str, ...]:
-    return (*ROLES, QUICK_ROLE) if choice.quick_recognizer else ROLES
+    return (*ROLES, QUICK_ROLE) if choice.quick_name else ROLES
 
 
 def _of_catalogue(name: str) -> Model | None:

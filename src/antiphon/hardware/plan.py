@@ -80,7 +80,7 @@ def make_plan(facts: MachineFacts, choice: Choice, settings: Settings, costs: St
     topology = survey(facts)
     ground = Ground(facts=facts, choice=choice, cpu=settings.cpu, gpu=settings.gpu, costs=costs, topology=topology)
     recognizer = plan_recognizer(ground)
-    quick = (plan_quick_recognizer(ground),) if choice.quick_recognizer else ()
+    quick = (plan_quick_recognizer(ground),) if choice.quick_name else ()
     alone = plan_language_model(ground, 1)
     means = Means(
         computing_cores=topology.computing_cores,

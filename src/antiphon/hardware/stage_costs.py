@@ -59,7 +59,7 @@ class Choice(Protocol):
     @property
     def recognizer(self) -> str: ...
     @property
-    def quick_recognizer(self) -> str: ...
+    def quick_name(self) -> str: ...
     @property
     def language_model(self) -> str: ...
     @property
@@ -157,7 +157,7 @@ def reference_costs(facts: MachineFacts, choice: Choice, sizes: Mapping[str, int
     speed, _ = speed_of(facts)
     heard_bytes = _size(choice.recognizer, sizes, TINY_RECOGNIZER_BYTES, default="whisper-tiny.en")
     heard = heard_bytes / TINY_RECOGNIZER_BYTES * (MOONSHINE_COST if is_moonshine(choice.recognizer) else 1.0)
-    quick_bytes, quick = _quick(choice.quick_recognizer, sizes)
+    quick_bytes, quick = _quick(choice.quick_name, sizes)
     model_bytes = _size(choice.language_model, sizes, SMALL_LANGUAGE_MODEL_BYTES, default="smollm2-135m")
     written = model_bytes / SMALL_LANGUAGE_MODEL_BYTES
     voiced = PIPER_COST if choice.voice.startswith("piper") else 1.0
@@ -167,7 +167,7 @@ def reference_costs(facts: MachineFacts, choice: Choice, sizes: Mapping[str, int
     times = {name: getattr(REFERENCE, name).times(speed * factor) for name, factor in factors.items()}
     served = is_served(choice.language_model)
     more_bytes = _in_memory(choice.recognizer, heard_bytes) - TINY_RECOGNIZER_BYTES
-    more_bytes += _in_memory(choice.quick_recognizer, quick_bytes)
+    more_bytes += _in_memory(choice.quick_name, quick_bytes)
     more_bytes += (0 if served else model_bytes) - SMALL_LANGUAGE_MODEL_BYTES
     return replace(
         REFERENCE,

@@ -316,7 +316,14 @@ _MODELS = (
 
 CATALOGUE: Catalogue = MappingProxyType({model.name: model for model in _MODELS})
 
-DEFAULT_NAMES = ("silero-v6", "smart-turn-v3.2", "whisper-tiny.en", "smollm2-135m-instruct-q4_1", "hibari-heart")
+DEFAULT_NAMES = (
+    "silero-v6",
+    "smart-turn-v3.2",
+    "moonshine-tiny.en",
+    "whisper-tiny.en",
+    "smollm2-135m-instruct-q4_1",
+    "hibari-heart",
+)
 
 
 def find(name: str, catalogue: Catalogue = CATALOGUE) -> Model:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from antiphon.core.clock import SECOND_NS
@@ -28,6 +28,7 @@ from antiphon.dialogue.stimuli import (
 from antiphon.scheduling.job import Claim, Urgency
 from antiphon.scheduling.ticket import WANTED_WITHIN_NS
 from antiphon.session.reply_text import ReplyText
+from antiphon.session.written_pass import WrittenPass
 from antiphon.think.chunker import Chunker
 from antiphon.think.language_model import AUTO, KnowsLimit
 from antiphon.think.reasoning import ReasoningFilter
@@ -59,33 +60,6 @@ class Audience(Protocol):
     def complete(self, draft: DraftWork) -> None:
         """All of a reply that is only written is there."""
         ...
-
-
-@dataclass(slots=True)
-class _Pass:
-    """One pass of writing: from text as the model streams it to chunks."""
-
-    reasoning: ReasoningFilter
-    spoken: SpokenForm
-    chunker: Chunker
-    start_said: int  # of the reply, before this pass
-    start_index: int
-    is_unsure: bool  # its words may be corrected: only its first chunk is voiced until they are known
-    calls: list[ToolCall] = field(default_factory=list)
-    written: str = ""  # what counts as the reply's text
-    raw: str = ""  # as the model wrote it
-    pieces: int = 0
-    held: list[TextChunk] = field(default_factory=list)  # its first chunk, once there is one
-    leapt: int = 0  # tokens of the opening that were taken for its own before the model had written them
-
-    def placed(self, chunk: TextChunk, *, is_last: bool) -> TextChunk:
-        """A chunk of this pass as a chunk of the reply."""
-        return replace(
-            chunk,
-            index=chunk.index + self.start_index,
-            start_chars=chunk.start_chars + self.start_said,
-            is_last=is_last,
-        )
 
 
 class DraftWork:
@@ -272,7 +246,7 @@ class DraftWork:
         await self._finish(work, is_last=not work.calls)
         return bool(work.calls)
 
-    async def _take_down(self, work: _Pass, writing: AsyncGenerator[Written, None]) -> None:
+    async def _take_down(self, work: WrittenPass, writing: AsyncGenerator[Written, None]) -> None:
         """What the model writes, to its end, or as far as to the first chunk if that is all that is wanted for now."""
         before = self.usage
         async with aclosing(writing) as pieces:
@@ -290,7 +264,7 @@ class DraftWork:
                     break
         self._count(before)  # servers count behind the last word
 
-    def _leap(self, work: _Pass, piece: str) -> str:
+    def _leap(self, work: WrittenPass, piece: str) -> str:
         """What the opening says behind this piece, once the caller waits for sound and the model has begun alike."""
         if self._opening is None or self._passes > 1 or self.is_text or not self.confirmed.is_set():
             return ""
@@ -325,18 +299,18 @@ class DraftWork:
         took = self._shop.thinking.usage
         self.usage = before + took if before is not None and took is not None else None
 
-    def _call(self, work: _Pass, call: ToolCall) -> None:
+    def _call(self, work: WrittenPass, call: ToolCall) -> None:
         said = "" if work.calls else work.written
         work.calls.append(call)
         self._shop.tell(ToolCalled(at_ns=self._shop.clock.now_ns(), draft=self.number, call=call, said=said))
 
-    def _begin(self, *, is_pass: bool, is_unsure: bool = False) -> _Pass:
+    def _begin(self, *, is_pass: bool, is_unsure: bool = False) -> WrittenPass:
         shop = self._shop
         if self._passes or not is_pass:
             self.text.begin(is_pass=is_pass)
         self._passes += is_pass
         settings = shop.settings
-        return _Pass(
+        return WrittenPass(
             reasoning=ReasoningFilter(starts_inside=settings.starts_thinking),
             spoken=SpokenForm(replace(settings.spoken_form, enabled=False) if self.is_text else settings.spoken_form),
             chunker=Chunker(settings.chunker),
@@ -345,7 +319,7 @@ class DraftWork:
             is_unsure=is_unsure,
         )
 
-    async def _take(self, work: _Pass, written: str) -> None:
+    async def _take(self, work: WrittenPass, written: str) -> None:
         self.text.write(written)
         work.written += written
         said = self.text.say(work.spoken.feed(written))
@@ -359,7 +333,7 @@ class DraftWork:
         for chunk in chunks:
             await self._voice(work.placed(chunk, is_last=False))
 
-    async def _finish(self, work: _Pass, *, is_last: bool) -> None:
+    async def _finish(self, work: WrittenPass, *, is_last: bool) -> None:
         said = self.text.say(work.spoken.finish())
         if self.is_text:
             await self._show()
