@@ -149,6 +149,8 @@ class Board:
         work = self.running.pop(number)
         ticket = work.ticket
         taken = now_ns - ticket.started_ns if took_ns is None else took_ns
+        if work.is_reply and self._foreseen is not None and self._foreseen[0] < now_ns:
+            self._foreseen = (now_ns, self._foreseen[1])  # it was to follow at once
         self._policy.usage.add(SIDES[ticket.job.stage], taken, now_ns, self.rules)
         if work.place is Place.WHOLE and not (work.is_ahead and took_ns is None):
             self.estimates.learn(work.asked.what or str(ticket.job.stage), ticket.job, ticket.estimate_ns, taken)

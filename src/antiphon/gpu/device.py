@@ -1,4 +1,4 @@
-"""What the lane needs of a device: to enqueue a body somewhere and hear when it has ended. And the device without a GPU.
+"""What the lane needs of a device: to enqueue a body somewhere, to hear of its end. And the device without a GPU.
 
 Threads: all calls come from the lane's own thread; `ring` may be called from any.
 What it does not know: who goes first.

@@ -1,8 +1,8 @@
 """The allocator's blocks in, how much its free memory lies in pieces out, and whether background work stays back.
 
 A pool in pieces cannot give one large block though the sum would do: the next large allocation then returns memory to
-the driver and asks anew, which stops everything for milliseconds, or fails. So work that nobody waits for, whose loading
-would ask for more, is held back from `LIMIT` on until it is clearly below.
+the driver and asks anew, which stops everything for milliseconds, or fails. So work that nobody waits for, whose
+loading would ask for more, is held back from `LIMIT` on until it is clearly below.
 Units: bytes; parts from 0 to 1. Threads: pure.
 """
 

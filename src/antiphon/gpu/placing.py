@@ -20,7 +20,10 @@ from antiphon.scheduling.job import Urgency
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FORESEEN_FOR_NS = 20 * MILLISECOND_NS  # what was foreseen and has not come by then is not waited for
+CROWDED = "writing has the memory's bandwidth"
+TAKEN = "a step of writing has the whole GPU"
+DUE = "a step of writing is due before it would end"
+FORESEEN_FOR_NS = 5 * MILLISECOND_NS  # what was foreseen and has not come by then is not waited for
 GUARD_NS = 300_000  # estimates are high quantiles, not promises; a slice that ends this close to a step is in its way
 BESIDE = 1.2  # of the memory's bandwidth, for both: each would be longer by this factor, more than a step may be
 
@@ -71,54 +74,47 @@ class Outlook:
 
 def place(chosen: Seat, running: Sequence[Seat], outlook: Outlook) -> Placing:
     """The place of one that the policy has chosen to begin beside `running`."""
+    replies = [each for each in running if each.is_reply]
     if chosen.is_reply:
-        return Placing(place=_for_reply(running, outlook))
-    reply = next((each for each in running if each.is_reply), None)
+        return Placing(place=_for_reply(replies, len(running), outlook))
     if not chosen.is_late:
-        wait = _wait(chosen, reply, outlook)
-        if wait is not None:
-            return wait
-    if not outlook.is_cut:
-        return Placing(place=Place.WHOLE)
-    if reply is not None:
-        return Placing(place=Place.OTHERS)
-    due_ns = outlook.reply_in_ns
-    if due_ns is None or (chosen.estimate_ns and chosen.estimate_ns + GUARD_NS <= due_ns):
-        return Placing(place=Place.WHOLE)
-    return Placing(place=Place.OTHERS)
+        reason = _beside_reply(chosen, replies, outlook) if replies else ""
+        if reason:
+            return Placing(reason=reason)
+        if not replies and _would_be_in_the_way(chosen, outlook):
+            return Placing(reason=DUE, again_ns=(outlook.next_reply_ns or 0) + FORESEEN_FOR_NS)
+    is_whole = not outlook.is_cut or (not replies and _ends_before_reply(chosen, outlook))
+    return Placing(place=Place.WHOLE if is_whole else Place.OTHERS)
 
 
-def _for_reply(running: Sequence[Seat], outlook: Outlook) -> Place:
+def _for_reply(replies: Sequence[Seat], running: int, outlook: Outlook) -> Place:
     if not outlook.is_cut:
         return Place.WHOLE
-    ahead_of = next((each for each in running if each.is_reply), None)
-    if ahead_of is not None and not outlook.others_wait:
-        return ahead_of.place  # one stream: it begins in the moment the other ends
-    is_alone = not outlook.others_wait and all(each.is_reply for each in running)
-    return Place.WHOLE if is_alone else Place.REPLIES
+    if outlook.others_wait or running > len(replies):
+        return Place.REPLIES
+    return replies[0].place if replies else Place.WHOLE  # the next on one stream begins in the moment the other ends
 
 
-def _wait(chosen: Seat, reply: Seat | None, outlook: Outlook) -> Placing | None:
-    """Why one that is no reply had better wait, if it had."""
-    if reply is not None and chosen.urgency < reply.urgency:
-        return None
-    if reply is not None:
-        if _crowds(chosen, reply.bandwidth):
-            return Placing(reason="writing has the memory's bandwidth")
-        is_bounded = reply.place is Place.WHOLE and reply.estimate_ns > 0
-        if is_bounded and outlook.is_cut:
-            return Placing(reason="a step has the whole GPU")
-        return None
+def _beside_reply(chosen: Seat, replies: Sequence[Seat], outlook: Outlook) -> str:
+    """Why one that is no reply had better wait for a step that runs; "": it need not."""
+    if chosen.urgency < min(each.urgency for each in replies):
+        return ""
+    if any(_crowds(chosen, each.bandwidth) for each in replies):
+        return CROWDED
+    return TAKEN if outlook.is_cut and any(each.place is Place.WHOLE for each in replies) else ""
+
+
+def _would_be_in_the_way(chosen: Seat, outlook: Outlook) -> bool:
+    """Whether a step of writing is foreseen that would have to share what it cannot share well."""
+    if outlook.reply_in_ns is None or chosen.urgency <= Urgency.CONFIRMED or not chosen.estimate_ns:
+        return False
+    shares_badly = not outlook.is_cut or _crowds(chosen, outlook.next_reply_bandwidth)
+    return shares_badly and not _ends_before_reply(chosen, outlook)
+
+
+def _ends_before_reply(chosen: Seat, outlook: Outlook) -> bool:
     due_ns = outlook.reply_in_ns
-    if due_ns is None or chosen.urgency <= Urgency.CONFIRMED:
-        return None
-    ends_before = chosen.estimate_ns and chosen.estimate_ns + GUARD_NS <= due_ns
-    if ends_before or chosen.estimate_ns == 0 or outlook.next_reply_ns is None:
-        return None
-    if _crowds(chosen, outlook.next_reply_bandwidth) or not outlook.is_cut:
-        again_ns = outlook.next_reply_ns + FORESEEN_FOR_NS
-        return Placing(reason="a step of writing is due before it would end", again_ns=again_ns)
-    return None
+    return due_ns is None or 0 < chosen.estimate_ns <= due_ns - GUARD_NS
 
 
 def _crowds(chosen: Seat, other: float | None) -> bool:
