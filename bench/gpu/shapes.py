@@ -92,9 +92,9 @@ class Decoder:
                     turned[:, : self.heads, None], keys[:bucket], values[:bucket], attn_mask=mask, enable_gqa=True
                 )
                 hidden = hidden + functional.linear(heard.reshape(bucket, -1), out)
-                gate, value = functional.linear(
-                    functional.rms_norm(hidden, (self.width,), self.scale), up
-                ).chunk(2, dim=-1)
+                gate, value = functional.linear(functional.rms_norm(hidden, (self.width,), self.scale), up).chunk(
+                    2, dim=-1
+                )
                 hidden = hidden + functional.linear(functional.silu(gate) * value, down)
             normed = functional.rms_norm(hidden, (self.width,), self.scale)
             logits = functional.linear(normed, self.unembedding)
@@ -165,9 +165,7 @@ class Vocoder:
         self.first = weight(width, 80, 7)
         self.stages = []
         for rate in rates:
-            blocks = [
-                [(weight(width // 2, width // 2, taps), reach) for reach in (1, 3, 5)] for taps in (3, 7, 11)
-            ]
+            blocks = [[(weight(width // 2, width // 2, taps), reach) for reach in (1, 3, 5)] for taps in (3, 7, 11)]
             self.stages.append((rate, weight(width, width // 2, 2 * rate), blocks))
             width //= 2
         self.last = weight(1, width, 7)
