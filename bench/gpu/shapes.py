@@ -1,8 +1,8 @@
 """Real shapes with random weights, as bodies that own their buffers: what the GPU lane is measured with.
 
 `Decoder` is one step of an 8B Llama (grouped-query attention over a padded cache, a length for each caller, the token
-chosen on the GPU), `Encoder` the transformer of Whisper large-v3 on a window of 10 s, `Vocoder` a HiFi-GAN V1 generator,
-`Hog` nothing but reads and writes of memory. `tiny=True` gives the same code small enough for a processor.
+chosen on the GPU), `Encoder` the transformer of Whisper large-v3 on a window of 10 s, `Vocoder` a HiFi-GAN V1
+generator, `Hog` nothing but reads and writes of memory. `tiny=True` gives the same code small enough for a processor.
 """
 
 from __future__ import annotations
