@@ -11,11 +11,12 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from grounds import Direct, Laned
+
 from antiphon.gpu.device import Spot
 from antiphon.gpu.places import Place
 from antiphon.hardware.plan_settings import GpuSettings
 from antiphon.scheduling.settings import Order, SchedulingSettings
-from grounds import Direct, Laned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

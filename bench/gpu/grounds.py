@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
+from shapes import Decoder, Encoder, Hog, Vocoder
 
 from antiphon.core.stamps import Stage
 from antiphon.gpu.device import HostDevice, Spot
@@ -19,7 +20,6 @@ from antiphon.gpu.places import Place
 from antiphon.gpu.slices import Slice
 from antiphon.hardware.plan_settings import GpuSettings
 from antiphon.scheduling.job import Claim, Urgency
-from shapes import Decoder, Encoder, Hog, Vocoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable

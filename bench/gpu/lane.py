@@ -1,4 +1,4 @@
-"""All that is measured and checked of the GPU lane, in one call: sharing, memory in pieces, batch sizes, costs, sensors.
+"""All that is measured of the GPU lane, in one call: sharing, memory in pieces, batch sizes, costs, sensors.
 
 Regime: one GPU that is ours alone; an 8B Llama's decode step, Whisper large-v3's encoder, a HiFi-GAN generator and a
 bandwidth hog, with random weights (shapes.py), in bf16; times are wall time from when a step was due to when the host
@@ -24,11 +24,10 @@ from typing import TYPE_CHECKING, Any
 
 os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")  # else streams share eight queues, and wait for each other
 
-import torch
-
 import lane_batches
 import lane_costs
 import lane_memory
+import torch
 from contention import matrix
 from grounds import Ground, calibrate
 

@@ -11,17 +11,19 @@ import random
 import time
 from typing import TYPE_CHECKING, Any
 
+from grounds import Direct
+
 from antiphon.gpu.batch_size import BandwidthModel, Demand, Fixed, SourceRule
 from antiphon.gpu.device import Spot
 from antiphon.gpu.gpm import Gpm
 from antiphon.gpu.places import Place
-from grounds import Direct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from antiphon.gpu.batch_size import Sizing
     from grounds import Ground
+
+    from antiphon.gpu.batch_size import Sizing
 
 SIZES = (1, 2, 4, 8, 16, 24, 32, 48, 64)
 LOOK_NS = 110_000_000
@@ -85,10 +87,10 @@ def _step(runner: Direct) -> int:
 def _callers(load: str, most: int, at_ns: int) -> int:
     if load != "tide":
         return most
-    return random.Random(at_ns // 100_000_000).choice([size for size in (2, 3, 6, 12, 20, 40, 64) if size <= most])  # noqa: S311
+    return random.Random(at_ns // 100_000_000).choice([size for size in (2, 3, 6, 12, 20, 40, 64) if size <= most])
 
 
-def _rate(  # noqa: PLR0913 - a measurement's circumstances
+def _rate(  # noqa: PLR0913, PLR0917 - a measurement's circumstances
     runners: dict[int, Direct],
     way: Sizing,
     load: str,
@@ -115,7 +117,7 @@ def _rate(  # noqa: PLR0913 - a measurement's circumstances
     return tokens / ((time.perf_counter_ns() - began_ns) / 1e9)
 
 
-def _foretold(  # noqa: PLR0913 - as above
+def _foretold(
     model: BandwidthModel,
     runners: dict[int, Direct],
     steps: dict[int, int],

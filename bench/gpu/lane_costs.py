@@ -1,4 +1,4 @@
-"""What the lane itself costs, whether captured bodies disturb each other, whether its books add up, what sensors tell."""
+"""What the lane costs, whether captured bodies disturb each other, whether its books add up, what sensors tell."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import torch
+from contention import percentiles
+from grounds import Direct, Laned, timed_alone
 
 from antiphon.core.errors import BusyError
 from antiphon.core.stamps import Stage
@@ -16,8 +18,6 @@ from antiphon.gpu.lane import GpuLane
 from antiphon.gpu.places import Place
 from antiphon.gpu.slices import Slice
 from antiphon.scheduling.job import Claim, Urgency
-from contention import percentiles
-from grounds import Direct, Laned, timed_alone
 
 if TYPE_CHECKING:
     from grounds import Ground

@@ -15,6 +15,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import torch
+from contention import PERIOD_NS, percentiles
+from grounds import Laned
 
 from antiphon.core.errors import AntiphonError
 from antiphon.core.stamps import Stage
@@ -22,8 +24,6 @@ from antiphon.gpu.fragmentation import Block, HoldBack
 from antiphon.gpu.sensors import Sensors
 from antiphon.gpu.slices import Fate, Slice
 from antiphon.scheduling.job import Claim, Urgency
-from contention import PERIOD_NS, percentiles
-from grounds import Laned
 
 if TYPE_CHECKING:
     from grounds import Ground
