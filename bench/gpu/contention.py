@@ -1,8 +1,9 @@
 """Decode steps beside recognition and a vocoder, or beside a bandwidth hog, under each way to share the GPU.
 
 The victim wants a step every PERIOD (`paced`, an open loop: its time runs from when the step was due), or the next one
-as soon as one has ended (`continuous`). A step that ends when the next is due already moves those behind it. Each aggressor keeps two slices asked for at any time. `kept` is the mean over
-the aggressors of slices a second, to what they reach together without a victim, on streams of their own.
+as soon as one has ended (`continuous`). A step that ends when the next is due already moves those behind it. Each
+aggressor keeps two slices asked for at any time. `kept` is the mean over the aggressors of slices a second, to what
+they reach together without a victim, on streams of their own.
 """
 
 from __future__ import annotations

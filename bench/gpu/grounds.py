@@ -182,7 +182,7 @@ class Laned:
         self.lane.close()
 
 
-def timed_alone(ground: Ground, runner: Direct, name: str, seconds: float) -> list[int]:
+def timed_alone(runner: Direct, name: str, seconds: float) -> list[int]:
     """ns of a body by itself, start to end seen from the host."""
     took: list[int] = []
     until_ns = time.perf_counter_ns() + round(seconds * 1e9)
@@ -202,7 +202,7 @@ def calibrate(ground: Ground) -> dict[str, Any]:
         for size in sizes:
             ground.buckets[name] = size
             runner = Direct(ground, device, {name: Spot(place=Place.WHOLE, level=0)})
-            took = sorted(timed_alone(ground, runner, name, 0.01 if ground.tiny else 0.1))
+            took = sorted(timed_alone(runner, name, 0.01 if ground.tiny else 0.1))
             middle = took[len(took) // 2]
             tried[f"{name} {size}"] = middle / 1e6
             ground.alone_ns[name] = middle

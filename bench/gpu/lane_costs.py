@@ -40,7 +40,7 @@ def costs(ground: Ground, cut: tuple[int, int]) -> dict[str, Any]:
         launches.append(time.perf_counter_ns() - began_ns)
         runner.wait(started)
     found["direct_launch"] = percentiles(launches)
-    found["direct_step"] = percentiles(timed_alone(ground, runner, "decode", seconds))
+    found["direct_step"] = percentiles(timed_alone(runner, "decode", seconds))
     if ground.is_cuda:
         found["replay_only"] = percentiles(_replays(runner))
         found["eager_step"] = percentiles(_eager(ground))
@@ -233,7 +233,7 @@ def sensors(ground: Ground) -> dict[str, Any]:
         ("asr", 0),
     ):
         counters.look()
-        took = timed_alone(ground, runner, name, 0.6)
+        took = timed_alone(runner, name, 0.6)
         reading = counters.look()
         found[name] = {
             "counted_tb_s": moved / (sum(took) / len(took)),  # bytes a ns are GB/s
