@@ -119,7 +119,8 @@ def _attend_kernel(  # type: ignore[no-untyped-def]  # noqa: PLR0913, ANN202
         top = tl.full((GROUP_ROWS,), float("-inf"), tl.float32)
         total = tl.zeros((GROUP_ROWS,), tl.float32)
         mixed = tl.zeros((GROUP_ROWS, SIZE), tl.float32)
-        for first in range(start, end, BLOCK):
+        for behind in range(0, CHUNK, BLOCK):  # a bound known beforehand; what lies beyond the row's end is not read
+            first = start + behind
             page = tl.load(table + row * table_width + first // PAGE).to(tl.int64)
             base = ((page * KV_HEADS + own) * PAGE + first % PAGE) * SIZE
             known = first + token < end
@@ -180,16 +181,16 @@ def _gate_kernel(both, out, size, BLOCK: tl.constexpr):  # type: ignore[no-untyp
 
 
 @triton.jit
-def _row_product_kernel(row, weight, out, width, size, ROWS: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803, ANN202, ANN001
+def _row_product_kernel(row, weight, out, width, SIZE: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803, ANN202, ANN001
     """One row times a matrix: each program reads ROWS rows of the weight from end to end."""
     own = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     place = tl.arange(0, BLOCK)
     inside = own < width
     total = tl.zeros((ROWS, BLOCK), tl.float32)
-    for first in range(0, size, BLOCK):
-        known = first + place < size
+    for first in range(0, SIZE, BLOCK):
+        known = first + place < SIZE
         value = tl.load(row + first + place, mask=known, other=0.0).to(tl.float32)
-        at = own[:, None].to(tl.int64) * size + first + place[None, :]
+        at = own[:, None].to(tl.int64) * SIZE + first + place[None, :]
         part = tl.load(
             weight + at, mask=inside[:, None] & known[None, :], other=0.0, eviction_policy="evict_first"
         )
@@ -309,5 +310,5 @@ def row_product(row: Tensor, weight: Tensor, out: Tensor) -> None:
     width, size = weight.shape
     rows = 4 if width >= 8192 else 2
     _row_product_kernel[(triton.cdiv(width, rows),)](
-        row, weight, out, width, size, ROWS=rows, BLOCK=1024, num_warps=4
+        row, weight, out, width, SIZE=size, ROWS=rows, BLOCK=1024, num_warps=4
     )

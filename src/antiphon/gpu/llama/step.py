@@ -81,7 +81,7 @@ class LlamaStep:
             raise MachineError(
                 f"there is no room for {pages} pages of the language model's memory", hint="lower gpu.context_mib"
             ) from error
-        self._turns = _turns(weights)
+        self._turns = _turns(weights, self.context_tokens)
         width = _FIXED + LAST_TOKENS + self._table_width
         pinned = device.type == "cuda"
         self._host_numbers = torch.zeros(MOST_ROWS, width, dtype=torch.int32, pin_memory=pinned)
@@ -191,11 +191,11 @@ class LlamaStep:
         return wide.argmax(dim=-1).to(torch.int32)
 
 
-def _turns(weights: LlamaWeights) -> tuple[Tensor, Tensor]:
+def _turns(weights: LlamaWeights, context_tokens: int) -> tuple[Tensor, Tensor]:
     """Cosines and sines of every position, (context, D / 2) f32."""
     shape = weights.shape
     frequencies = torch.tensor(shape.inverse_frequencies(), dtype=torch.float64)
-    angles = torch.arange(shape.context_tokens, dtype=torch.float64)[:, None] * frequencies[None]
+    angles = torch.arange(context_tokens, dtype=torch.float64)[:, None] * frequencies[None]
     return angles.cos().float().to(weights.device), angles.sin().float().to(weights.device)
 
 
