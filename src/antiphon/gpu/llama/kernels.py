@@ -126,13 +126,13 @@ def _attend_kernel(  # type: ignore[no-untyped-def]  # noqa: PLR0913, ANN202
             known = first + token < end
             at = base + token[:, None] * SIZE + place[None, :]
             key = tl.load(keys + at, mask=known[:, None], other=0.0)
-            score = tl.dot(query, tl.trans(key)) * scale
+            score = tl.dot(query, tl.trans(key), input_precision="ieee") * scale
             score = tl.where(known[None, :], score, float("-inf"))
             higher = tl.maximum(top, tl.max(score, axis=1))
             fade = tl.exp2(top - higher)
             weight = tl.exp2(score - higher[:, None])
             value = tl.load(values + at, mask=known[:, None], other=0.0)
-            mixed = mixed * fade[:, None] + tl.dot(weight.to(value.dtype), value)
+            mixed = mixed * fade[:, None] + tl.dot(weight.to(value.dtype), value, input_precision="ieee")
             total = total * fade + tl.sum(weight, axis=1)
             top = higher
         part = (row * KV_HEADS * GROUP + head) * splits + split

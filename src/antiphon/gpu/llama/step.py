@@ -76,7 +76,8 @@ class LlamaStep:
         self._table_width = self.context_tokens // PAGE_TOKENS
         size = (shape.layers, 2, pages, shape.kv_heads, PAGE_TOKENS, shape.head_size)
         try:
-            self._cache = torch.zeros(size, device=device, dtype=weights.dtype)
+            # (layers, keys and values, pages, K, PAGE, D)
+            self.memory = torch.zeros(size, device=device, dtype=weights.dtype)
         except torch.OutOfMemoryError as error:
             raise MachineError(
                 f"there is no room for {pages} pages of the language model's memory", hint="lower gpu.context_mib"
@@ -93,8 +94,8 @@ class LlamaStep:
         self._logits = torch.zeros(MOST_ROWS, shape.vocabulary, dtype=weights.dtype, device=device)
 
     @property
-    def cache_bytes(self) -> int:
-        return self._cache.numel() * self._cache.element_size()
+    def memory_bytes(self) -> int:
+        return self.memory.numel() * self.memory.element_size()
 
     def bucket(self, rows: Sequence[Row]) -> StepBucket:
         """The smallest bucket that holds the rows; contexts grow by doubling, so that graphs stay few."""
@@ -168,7 +169,7 @@ class LlamaStep:
         heads = weights.shape.heads
         stream = weights.embeddings[tokens]  # (R, hidden), the stream that every layer adds to
         delta: Tensor | None = None
-        for layer, cache in zip(weights.layers, self._cache, strict=True):
+        for layer, cache in zip(weights.layers, self.memory, strict=True):
             seen = parts.add_norm(stream, delta, layer.attention_norm, epsilon)
             qkv = parts.product(seen, layer.qkv, layer.qkv_bias)
             mixed = parts.attend(qkv, heads, self._turns, (cache[0], cache[1]), positions, table)

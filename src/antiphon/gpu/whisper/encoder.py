@@ -38,8 +38,10 @@ class WhisperEncoder:
         shape, device = weights.shape, weights.device
         self.weights = weights
         self.most_windows = most_windows
-        self._host = torch.zeros(most_windows, shape.bins, 2 * shape.frames, pin_memory=device.type == "cuda")
-        self._columns = torch.zeros(most_windows, shape.bins, 2 * shape.frames, device=device)
+        # flat, so that windows of any length lie close together and are copied as one
+        most = most_windows * shape.bins * 2 * shape.frames
+        self._host = torch.zeros(most, pin_memory=device.type == "cuda")
+        self._columns = torch.zeros(most, device=device)
         self._encoded = torch.zeros(most_windows, shape.frames, shape.width, device=device, dtype=weights.dtype)
 
     def fill(self, windows: list[Tensor]) -> None:
@@ -54,23 +56,28 @@ class WhisperEncoder:
             raise EngineError(f"{len(windows)} windows of {columns} columns do not fit the encoder")
         if any(window.shape != (shape.bins, columns) for window in windows):
             raise EngineError("windows that are encoded together must have one length, and as many bins as the model")
+        kept = self._windows(self._host, len(windows), columns)
         for place, window in enumerate(windows):
-            self._host[place, :, :columns] = window
+            kept[place] = window
 
     def body(self, bucket: WindowBucket) -> Callable[[], None]:
         """Encode the windows that `fill` left."""
         count, columns = bucket
 
         def run() -> None:
-            taken = self._columns[:count]
-            taken.copy_(self._host[:count], non_blocking=True)
-            self._encoded[:count, : columns // 2] = self._forward(taken[:, :, :columns].to(self.weights.dtype))
+            taken = self._windows(self._columns, count, columns)
+            taken.copy_(self._windows(self._host, count, columns), non_blocking=True)
+            self._encoded[:count, : columns // 2] = self._forward(taken.to(self.weights.dtype))
 
         return run
 
     def encoded(self, windows: int, columns: int) -> Tensor:
         """(windows, columns / 2, width) of the last body; a view that the next one overwrites."""
         return self._encoded[:windows, : columns // 2]
+
+    def _windows(self, flat: Tensor, count: int, columns: int) -> Tensor:
+        bins = self.weights.shape.bins
+        return flat[: count * bins * columns].view(count, bins, columns)
 
     def _forward(self, columns: Tensor) -> Tensor:
         weights = self.weights
