@@ -207,7 +207,7 @@ class LlamaEngine:
             work.read = work.cached = min(memory.common(asked.prompt), len(asked.prompt) - 1)
             self.book.rewind(asked.owner, work.read)
             self._works.append(work)
-            self._tell(work, self._progress(work))
+            self._tell(work, self._told(work))
         self._works = [work for work in self._works if not work.done.is_set()]
 
     def _rows(self) -> list[tuple[Work, list[Row]]]:
@@ -261,7 +261,7 @@ class LlamaEngine:
         self.book.of(work.asked.owner).tokens.extend(row.token for row in rows)
         if work.is_reading:
             work.read += len(rows)
-            if self._tell(work, self._progress(work)) or work.is_reading:
+            if self._tell(work, self._told(work)) or work.is_reading:
                 return
         self._write(work, last, token)
 
@@ -277,7 +277,7 @@ class LlamaEngine:
         work.written.append(token)
         is_end = token in self._ends
         reached = not is_end and len(work.written) >= asked.most_tokens
-        told = Told(token=token, candidates=candidates, reached_limit=reached, **self._counts(work))
+        told = self._told(work, token, candidates, reached_limit=reached)
         if not self._tell(work, told) and (is_end or reached):
             self._finish(work)
 
@@ -294,16 +294,22 @@ class LlamaEngine:
             self.book.rewind(work.asked.owner, min(len(self.book.of(work.asked.owner).tokens), len(work.asked.prompt)))
         return stops
 
-    def _progress(self, work: Work) -> Told:
-        return Told(token=None, **self._counts(work))
-
     @staticmethod
-    def _counts(work: Work) -> dict[str, int]:
-        return {
-            "prompt_tokens": len(work.asked.prompt),
-            "cached_tokens": work.cached,
-            "read_tokens": work.read,
-        }
+    def _told(
+        work: Work,
+        token: int | None = None,
+        candidates: tuple[tuple[int, float], ...] = (),
+        *,
+        reached_limit: bool = False,
+    ) -> Told:
+        return Told(
+            token=token,
+            candidates=candidates,
+            reached_limit=reached_limit,
+            prompt_tokens=len(work.asked.prompt),
+            cached_tokens=work.cached,
+            read_tokens=work.read,
+        )
 
     def _finish(self, work: Work, error: BaseException | None = None) -> None:
         if not work.done.is_set():

@@ -95,7 +95,8 @@ class LlamaStep:
 
     @property
     def memory_bytes(self) -> int:
-        return self.memory.numel() * self.memory.element_size()
+        size: int = self.memory.numel() * self.memory.element_size()
+        return size
 
     def bucket(self, rows: Sequence[Row]) -> StepBucket:
         """The smallest bucket that holds the rows; contexts grow by doubling, so that graphs stay few."""

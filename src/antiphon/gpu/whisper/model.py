@@ -124,6 +124,7 @@ class WhisperModel:
         self.weights = weights
         self.bins = weights.shape.bins
         self.is_multilingual = weights.shape.vocabulary >= MANY_LANGUAGES
+        self.compute_type = str(weights.dtype).removeprefix("torch.")
         self.column_step = COLUMN_STEP if weights.device.type == "cuda" else 2
         self.encode_most, self.decode_most = BATCHES[-1], _MOST_WRITERS
         self._rules = rules
