@@ -73,6 +73,22 @@ MECHANISMS = {
     "admission": Mechanism(
         does="a caller whom the cores have no time for is turned away", off="scheduling.admission=false"
     ),
+    "gpu-slicing": Mechanism(
+        does="slices of the GPU's time begin in the scheduler's order, one ahead at most", off="gpu.slicing=false"
+    ),
+    "gpu-graphs": Mechanism(does="a slice is one replay of a captured graph", off="gpu.graphs=false"),
+    "gpu-priorities": Mechanism(
+        does="a slice is captured at the stream level of its class", off="gpu.priorities=false"
+    ),
+    "gpu-partitions": Mechanism(
+        does="replies and the rest compute on multiprocessors of their own", off="gpu.partitions=false"
+    ),
+    "gpu-hold-back": Mechanism(
+        does="what nobody waits for stays back while the GPU's memory is in pieces", off="gpu.hold_back=false"
+    ),
+    "gpu-batching": Mechanism(
+        does="how many callers a step of writing takes follows from what steps take", off="gpu.adaptive_batch=false"
+    ),
     "spoken-form": Mechanism(does="markup is left out and figures are read out", off="spoken_form.enabled=false"),
 }
 

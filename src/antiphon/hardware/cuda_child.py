@@ -1,7 +1,8 @@
 """Run as a process of its own: asks CUDA's driver library which GPUs a program may compute on.
 
 Writes one line of JSON: {"problem": "", "cuda": "13.0", "gpus": [{"bus": "0000:0f:00.0", "name": ..., "memory_bytes":
-..., "compute": "9.0", "multiprocessors": 132}]}. `problem` is "no library", or the name of the error that stopped it.
+..., "compute": "9.0", "multiprocessors": 132, "bandwidth_bytes_s": 4916736000000}]}; a bandwidth of null was not told.
+`problem` is "no library", or the name of the error that stopped it.
 A driver that crashes or hangs takes this process with it and no other. Makes no context, so it takes no memory of a
 GPU. Imports nothing of Antiphon.
 """
@@ -12,6 +13,7 @@ import sys
 
 LIBRARIES = {"linux": "libcuda.so.1", "win32": "nvcuda.dll"}
 MULTIPROCESSORS, MAJOR, MINOR = 16, 75, 76  # CU_DEVICE_ATTRIBUTE_*
+MEMORY_CLOCK_KHZ, MEMORY_WIDTH_BITS = 36, 37
 
 
 class CudaError(Exception):
@@ -36,17 +38,20 @@ def device_facts(library: ctypes.CDLL, number: int) -> dict[str, object]:
     memory = ctypes.c_size_t()
     check(library, library.cuDeviceTotalMem_v2(ctypes.byref(memory), device))
     attributes = []
-    for attribute in (MAJOR, MINOR, MULTIPROCESSORS):
+    for attribute in (MAJOR, MINOR, MULTIPROCESSORS, MEMORY_CLOCK_KHZ, MEMORY_WIDTH_BITS):
         value = ctypes.c_int()
-        check(library, library.cuDeviceGetAttribute(ctypes.byref(value), attribute, device))
-        attributes.append(value.value)
-    major, minor, multiprocessors = attributes
+        result = library.cuDeviceGetAttribute(ctypes.byref(value), attribute, device)
+        if attribute not in {MEMORY_CLOCK_KHZ, MEMORY_WIDTH_BITS}:  # which a driver may have given up
+            check(library, result)
+        attributes.append(0 if result else value.value)
+    major, minor, multiprocessors, clock_khz, width_bits = attributes
     return {
         "bus": bus.value.decode(errors="replace"),
         "name": name.value.decode(errors="replace"),
         "memory_bytes": memory.value,
         "compute": f"{major}.{minor}",
         "multiprocessors": multiprocessors,
+        "bandwidth_bytes_s": clock_khz * 1000 * 2 * width_bits // 8 or None,  # two transfers to a clock
     }
 
 

@@ -67,6 +67,7 @@ class GpuFacts:
     multiprocessors: int | None = None
     bus: str = ""  # PCI address
     node: int | None = None  # of memory, that it is near to
+    bandwidth_bytes_s: int | None = None  # of its memory at its peak, by clock and width
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,7 @@ from antiphon.hardware.topology import survey
 
 if TYPE_CHECKING:
     from antiphon.hardware.facts import MachineFacts
+    from antiphon.hardware.gpu_parts import Shares
     from antiphon.hardware.plan_settings import CapacitySettings, CpuSettings, GpuSettings
     from antiphon.hardware.topology import Topology
 
@@ -45,6 +46,8 @@ class Settings(Protocol):
     def capacity(self) -> CapacitySettings: ...
     @property
     def gpu(self) -> GpuSettings: ...
+    @property
+    def scheduling(self) -> Shares: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +114,10 @@ def make_plan(facts: MachineFacts, choice: Choice, settings: Settings, costs: St
         usable_cores=topology.usable_cores,
         computing_cores=topology.computing_cores,
         audio=plan_audio(facts.rights, settings.cpu.audio_policy),
-        gpus=tuple(plan_gpu(gpu, settings.gpu) for gpu in facts.gpus),
+        gpus=tuple(
+            plan_gpu(gpu, settings.gpu, settings.scheduling, context_tokens=settings.capacity.context_tokens)
+            for gpu in facts.gpus
+        ),
         costs=costs,
         reasons=(_usable(facts, topology), admitting, _origin(facts, costs)),
         warnings=tuple(_warnings(ground, means, callers)),

@@ -102,12 +102,28 @@ class GpuSettings:
     """
 
     recognizer: Annotated[RecognizerDevice, "where speech is recognised; auto: the plan decides"] = "auto"
-    reply_multiprocessors: Annotated[int, "kept for writing replies; 0: the plan decides"] = 0
+    reply_multiprocessors: Annotated[
+        int, "kept for writing replies; 0: the plan decides, -1: by the shares of scheduling"
+    ] = 0
     context_mib: Annotated[int, "of its memory for conversations' contexts; 0: the plan decides"] = 0
+    reply_batch: Annotated[int, "most callers in one step of writing; 0: the plan decides"] = 0
+    slicing: Annotated[bool, "slices begin in the scheduler's order; without, as they come"] = True
+    graphs: Annotated[bool, "what a slice does is captured once, and replayed"] = True
+    priorities: Annotated[bool, "streams have levels, replies the first"] = True
+    partitions: Annotated[bool, "replies and the rest compute on multiprocessors of their own"] = True
+    hold_back: Annotated[bool, "what nobody waits for stays back while the memory is in pieces"] = True
+    hold_back_above: Annotated[float, "1 - largest free block / all free memory: beyond, the memory is in pieces"] = (
+        0.35
+    )
+    adaptive_batch: Annotated[bool, "how many callers a step takes follows from what steps take"] = True
+    most_waiting: Annotated[int, "slices; beyond, the least urgent that came last makes room, or is refused"] = 256
 
     def __post_init__(self) -> None:
-        check_range("reply_multiprocessors", self.reply_multiprocessors, 0, 1024)
+        check_range("reply_multiprocessors", self.reply_multiprocessors, -1, 1024)
         check_range("context_mib", self.context_mib, 0, 2**24)
+        check_range("reply_batch", self.reply_batch, 0, MOST_BATCH)
+        check_range("hold_back_above", self.hold_back_above, 0.05, 1)
+        check_range("most_waiting", self.most_waiting, 1, 65_536)
 
 
 def read_cores(name: str, text: str) -> tuple[int, ...]:

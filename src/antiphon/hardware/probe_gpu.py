@@ -47,6 +47,7 @@ class Seen:
     memory_bytes: int
     compute: str
     multiprocessors: int
+    bandwidth_bytes_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +144,7 @@ def _facts(root: Path, number: int, seen: Seen, listed: Listed | None, *, cuda: 
         multiprocessors=seen.multiprocessors,
         bus=seen.bus,
         node=node if node is not None and node >= 0 else None,  # -1 where there are no nodes
+        bandwidth_bytes_s=seen.bandwidth_bytes_s,
     )
 
 
