@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     from antiphon.core.flow import ToolSpec
     from antiphon.scheduling.lanes import Lane
+    from antiphon.think.completion_server import Completed, CompletionServer
     from antiphon.think.language_model import Written
-    from antiphon.think.llama_server import Completed
 
 _MARGIN_TOKENS = 16  # begin of text, the reply's opening marker, and the last token, which needs a place as well
 _SMALLEST_CONTEXT_TOKENS = 256
@@ -126,10 +126,32 @@ class LlamaModel:
             context_tokens=context_tokens,
             batch_tokens=settings.batch_tokens,
         )
-        server, at_work = LlamaServer(path, plan), set[Completion]()
-        copies = settings.tool_words == "copied" or (
-            settings.tool_words == "auto" and path.stat().st_size < _COPYING_BELOW_BYTES
+        return cls.around(
+            LlamaServer(path, plan),
+            lane=lane,
+            template=template,
+            conversations=conversations,
+            context_tokens=context_tokens,
+            settings=settings,
+            copies=copies_words(settings, path.stat().st_size),
+            name=path.stem,
         )
+
+    @classmethod
+    def around(
+        cls,
+        server: CompletionServer,
+        *,
+        lane: Lane,
+        template: ChatTemplate,
+        conversations: int,
+        context_tokens: int,
+        settings: LlamaSettings,
+        copies: bool,
+        name: str,
+    ) -> LlamaModel:
+        """The model that `server` computes, whatever it computes on."""
+        at_work = set[Completion]()
         asker = ToolAsker(server, lane, at_work, slot=conversations, context_tokens=context_tokens, copies=copies)
         shared = _Shared(
             server=server,
@@ -143,7 +165,7 @@ class LlamaModel:
             sizes=MessageSizes(server),
             at_work=at_work,
         )
-        return cls(shared, name=path.stem)
+        return cls(shared, name=name)
 
     def open(self) -> LlamaThinking:
         return LlamaThinking(self._shared)
@@ -166,7 +188,7 @@ class LlamaModel:
 class _Shared:
     """What the conversations of one model have in common."""
 
-    server: LlamaServer
+    server: CompletionServer
     lane: Lane
     slots: SlotTable
     template: ChatTemplate
@@ -344,7 +366,8 @@ class LlamaThinking:
         self._closed = True
         if self._ahead is not None:
             self._ahead.ask_to_stop()
-        self._shared.slots.forget(self)
+        for slot in self._shared.slots.forget(self):
+            self._shared.server.forget(slot)
 
     async def _begin(
         self, messages: Sequence[Message], stage: Stage, wanted: Mapping[str, object], *, reply: str | None = None
@@ -386,6 +409,11 @@ class LlamaThinking:
             "stop": list(self._shared.template.stops),
             "preserved_tokens": list(self._shared.template.markers),  # come out as text, which then is a stop
         }
+
+
+def copies_words(settings: LlamaSettings, model_bytes: int) -> bool:
+    """Whether a model of this size is held to its caller's words, see LlamaSettings.tool_words."""
+    return settings.tool_words == "copied" or (settings.tool_words == "auto" and model_bytes < _COPYING_BELOW_BYTES)
 
 
 def _family(path: Path) -> ChatTemplate:
