@@ -145,17 +145,33 @@ def steps(device: torch.device, bandwidth: float, *, tiny: bool) -> Iterator[tup
                 continue
             floor = shape.floor_ns(sum(lengths), element_bytes=dtype.itemsize, bytes_per_second=bandwidth) / 1e6
             found = _step_time(step, rows_of(lengths, shape.vocabulary), samples, device, captured)
-            found |= {"floor_ms": round(floor, 4), "times_floor": round(found["p50_ms"] / floor, 3), "tokens": sum(lengths)}
+            found |= {
+                "floor_ms": round(floor, 4),
+                "times_floor": round(found["p50_ms"] / floor, 3),
+                "tokens": sum(lengths),
+            }
             yield f"batch {batch} {name}", found
-    draws = [replace(row, temperature=0.7, penalty=1.1, last_tokens=(1, 2, 3), seed=9) for row in rows_of([CONTEXT] * batches[-1], shape.vocabulary)]
+    draws = [
+        replace(row, temperature=0.7, penalty=1.1, last_tokens=(1, 2, 3), seed=9)
+        for row in rows_of([CONTEXT] * batches[-1], shape.vocabulary)
+    ]
     yield f"batch {batches[-1]} full, drawn", _step_time(step, draws, samples, device, captured)
     for count in (128, 256):
         if device.type == "cuda":
-            reading = [replace(rows_of([CONTEXT], shape.vocabulary)[0], position=CONTEXT - count + place, pages=range(1, 17)) for place in range(count)]
-            yield f"reading {count} tokens behind {CONTEXT - count}", _step_time(step, reading, samples // 4, device, captured)
+            reading = [
+                replace(rows_of([CONTEXT], shape.vocabulary)[0], position=CONTEXT - count + place, pages=range(1, 17))
+                for place in range(count)
+            ]
+            yield (
+                f"reading {count} tokens behind {CONTEXT - count}",
+                _step_time(step, reading, samples // 4, device, captured),
+            )
     if captured is not None:
         yield "capture_ms", {str(key): round(took / 1e6, 1) for key, took in captured.capture_ns.items()}
-        yield "memory", {"reserved_bytes": torch.cuda.memory_reserved(), "allocated_bytes": torch.cuda.memory_allocated()}
+        yield (
+            "memory",
+            {"reserved_bytes": torch.cuda.memory_reserved(), "allocated_bytes": torch.cuda.memory_allocated()},
+        )
         yield from _variants(step, weights, samples, device)
         yield from _products(weights, device, bandwidth)
         yield from _attention(step, device)
@@ -163,7 +179,9 @@ def steps(device: torch.device, bandwidth: float, *, tiny: bool) -> Iterator[tup
         yield "profile batch 64", _profile(step, rows_of([CONTEXT] * 64, shape.vocabulary))
 
 
-def _step_time(step: LlamaStep, rows: list[Row], samples: int, device: torch.device, captured: Captured | None) -> dict[str, Any]:
+def _step_time(
+    step: LlamaStep, rows: list[Row], samples: int, device: torch.device, captured: Captured | None
+) -> dict[str, Any]:
     step.fill(rows)
     bucket = step.bucket(rows)
     if captured is None:
@@ -186,8 +204,11 @@ def _variants(step: LlamaStep, weights: LlamaWeights, samples: int, device: torc
     for name, parts in (("library's row products", TritonParts(row_products=False)), ("plain parts", PlainParts())):
         step.parts = parts
         for batch in (1, 64):
-            yield f"batch {batch} full, {name}", _step_time(
-                step, rows_of([CONTEXT] * batch, weights.shape.vocabulary), samples // 2, device, Captured(device)
+            yield (
+                f"batch {batch} full, {name}",
+                _step_time(
+                    step, rows_of([CONTEXT] * batch, weights.shape.vocabulary), samples // 2, device, Captured(device)
+                ),
             )
     step.parts = kept
 
@@ -209,10 +230,13 @@ def _products(weights: LlamaWeights, device: torch.device, bandwidth: float) -> 
                 with torch.inference_mode():
                     graph = graph_of(lambda call=call, each=each: [call(w) for w in each], stream)
                 took = timed(graph.replay, samples=20, device=device, stream=stream)["device_ms_p50"]
-                yield f"product {kind} x{batch} {way}", {
-                    "ms": took,
-                    "share_of_bandwidth": round(size / took * 1e3 / bandwidth, 3),
-                }
+                yield (
+                    f"product {kind} x{batch} {way}",
+                    {
+                        "ms": took,
+                        "share_of_bandwidth": round(size / took * 1e3 / bandwidth, 3),
+                    },
+                )
 
 
 def _attention(step: LlamaStep, device: torch.device) -> Iterator[tuple[str, Any]]:
@@ -256,7 +280,9 @@ def _profile(step: LlamaStep, rows: list[Row]) -> list[dict[str, Any]]:
             body()
             torch.cuda.synchronize()
     table = sorted(seen.key_averages(), key=lambda each: -each.self_device_time_total)[:14]
-    return [{"kernel": each.key[:90], "calls": each.count, "us": round(each.self_device_time_total, 1)} for each in table]
+    return [
+        {"kernel": each.key[:90], "calls": each.count, "us": round(each.self_device_time_total, 1)} for each in table
+    ]
 
 
 def eager_transformers(device: torch.device, *, tiny: bool) -> dict[str, Any]:
@@ -291,5 +317,3 @@ def eager_transformers(device: torch.device, *, tiny: bool) -> dict[str, Any]:
             cache.crop(CONTEXT - 1)
 
         return timed(run, samples=3 if device.type != "cuda" else 30, device=device)
-
-

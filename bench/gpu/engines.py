@@ -99,7 +99,9 @@ def machine(device: torch.device) -> dict[str, Any]:
     return found
 
 
-def pieces(section: str, device: torch.device, asked: argparse.Namespace, bandwidth: float) -> Iterator[tuple[str, Any]]:
+def pieces(
+    section: str, device: torch.device, asked: argparse.Namespace, bandwidth: float
+) -> Iterator[tuple[str, Any]]:
     """Name and figures of each piece of a section, as they come."""
     tiny: bool = asked.tiny
     if section == "kernels":

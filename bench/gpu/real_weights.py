@@ -51,7 +51,10 @@ def language_model(folder: Path, device: torch.device, *, tiny: bool) -> Iterato
         yield f"{dtype}, graph and kernels against plain and eager", relative(got[: len(plain)], plain)
         eager = torch.cat([_forced(weights, text, None, Eager(device)) for text in texts[:1]])
         yield f"{dtype}, graph against eager", relative(got[: len(eager)], eager)
-        yield f"{dtype}, one token a step", _compared(_forced(weights, texts[0][:96], None, fitting_replays(device), count=1), expected[:96])
+        yield (
+            f"{dtype}, one token a step",
+            _compared(_forced(weights, texts[0][:96], None, fitting_replays(device), count=1), expected[:96]),
+        )
 
 
 def _forced(
@@ -62,7 +65,9 @@ def _forced(
     pages = range(1, CONTEXT // PAGE_TOKENS + 1)
     found = []
     for start in range(0, len(text), count):
-        rows = [Row(token=token, position=start + at, pages=pages) for at, token in enumerate(text[start : start + count])]
+        rows = [
+            Row(token=token, position=start + at, pages=pages) for at, token in enumerate(text[start : start + count])
+        ]
         step.fill(rows)
         bucket = step.bucket(rows)
         replays.run((id(step), bucket), lambda bucket=bucket: step.body(bucket))  # type: ignore[misc]
@@ -102,17 +107,20 @@ def recognizer(folder: Path, device: torch.device, *, tiny: bool) -> Iterator[tu
         model = WhisperModel.load(folder / "whisper", device=device, dtype=dtype)
         got, own = _written(model, windows)
         differing = [place for place, pair in enumerate(zip(got, exact, strict=True)) if pair[0] != pair[1]]
-        yield str(dtype), {
-            "equal_tokens_to_processor": len(got) - len(differing),
-            "equal_text_to_processor": sum(
-                tokenizer.decode(mine) == tokenizer.decode(other) for mine, other in zip(got, exact, strict=True)
-            ),
-            "equal_to_ctranslate2": sum(map(_same, got, theirs)),
-            "differing": differing,
-            "encoder_relative_error_max": max(relative(a.float(), b) for a, b in zip(own, encoded, strict=True)),
-            "together_equal": _together(model, windows, got),
-            "aligned": model.align(own[0], [50257], got[0], windows[0].shape[1])[-1],
-        }
+        yield (
+            str(dtype),
+            {
+                "equal_tokens_to_processor": len(got) - len(differing),
+                "equal_text_to_processor": sum(
+                    tokenizer.decode(mine) == tokenizer.decode(other) for mine, other in zip(got, exact, strict=True)
+                ),
+                "equal_to_ctranslate2": sum(map(_same, got, theirs)),
+                "differing": differing,
+                "encoder_relative_error_max": max(relative(a.float(), b) for a, b in zip(own, encoded, strict=True)),
+                "together_equal": _together(model, windows, got),
+                "aligned": model.align(own[0], [50257], got[0], windows[0].shape[1])[-1],
+            },
+        )
 
 
 def _same(mine: list[int], other: list[int]) -> bool:

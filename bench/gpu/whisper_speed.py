@@ -32,8 +32,9 @@ def whisper_steps(device: torch.device, *, tiny: bool) -> Iterator[tuple[str, An
     windows = [torch.randn(shape.bins, TEN_SECONDS) for _ in range(16)]
     encoder.fill(windows)
     with torch.inference_mode():
-        yield "encoder 10 s x1, no graph", timed(
-            encoder.body(WindowBucket(1, TEN_SECONDS)), samples=samples // 2, device=device
+        yield (
+            "encoder 10 s x1, no graph",
+            timed(encoder.body(WindowBucket(1, TEN_SECONDS)), samples=samples // 2, device=device),
         )
         plain = encoder.encoded(1, TEN_SECONDS).clone()
     for batch in (1, 2, 4, 8, 16) if captured else (1, 2):
@@ -50,10 +51,13 @@ def whisper_steps(device: torch.device, *, tiny: bool) -> Iterator[tuple[str, An
     decoder = WhisperDecoder(weights, WritingRules(never=(1, 2)), most_callers=4)
     frames = TEN_SECONDS // 2
     with torch.inference_mode():
-        yield "decoder hears 10 s x4", timed(
-            lambda: decoder.hear(torch.randn(4, frames, shape.width, device=device, dtype=dtype)),
-            samples=samples // 2,
-            device=device,
+        yield (
+            "decoder hears 10 s x4",
+            timed(
+                lambda: decoder.hear(torch.randn(4, frames, shape.width, device=device, dtype=dtype)),
+                samples=samples // 2,
+                device=device,
+            ),
         )
     for callers in (1, 2, 4) if captured else (1,):
         decoder.fill([[7]] * callers, 40)

@@ -227,9 +227,7 @@ class WhisperRecognizer:
 
     def _generate(self, encoded: Sequence[Encoded], prompts: list[list[int]], max_length: int) -> Sequence[Any]:
         no_repeat = _NO_REPEAT_TOKENS * self._tokens_scale
-        return _guarded(
-            lambda: self._model.generate(encoded, prompts, max_length=max_length, no_repeat=no_repeat)
-        )
+        return _guarded(lambda: self._model.generate(encoded, prompts, max_length=max_length, no_repeat=no_repeat))
 
     def _spoken(self, asked: _Decoding, result: Any, max_length: int) -> Any:
         """A caller's own result of a call that had room for `max_length`, or None where it is none of speech."""

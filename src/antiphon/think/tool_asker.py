@@ -46,7 +46,14 @@ class ToolAsker:
     """Asks one model; shared by all conversations."""
 
     def __init__(
-        self, server: CompletionServer, lane: Lane, at_work: set[Completion], *, slot: int, context_tokens: int, copies: bool
+        self,
+        server: CompletionServer,
+        lane: Lane,
+        at_work: set[Completion],
+        *,
+        slot: int,
+        context_tokens: int,
+        copies: bool,
     ) -> None:
         """`copies`: arguments are made of the caller's own words."""
         self._server = server

@@ -68,7 +68,6 @@ class Asked:
     choice: Choice | None = None
 
 
-
 @dataclass(slots=True, eq=False)
 class Work:
     """A sequence at work."""

@@ -191,9 +191,7 @@ def _row_product_kernel(row, weight, out, width, SIZE: tl.constexpr, ROWS: tl.co
         known = first + place < SIZE
         value = tl.load(row + first + place, mask=known, other=0.0).to(tl.float32)
         at = own[:, None].to(tl.int64) * SIZE + first + place[None, :]
-        part = tl.load(
-            weight + at, mask=inside[:, None] & known[None, :], other=0.0, eviction_policy="evict_first"
-        )
+        part = tl.load(weight + at, mask=inside[:, None] & known[None, :], other=0.0, eviction_policy="evict_first")
         total += part.to(tl.float32) * value[None, :]
     tl.store(out + own, tl.sum(total, axis=1).to(out.dtype.element_ty), mask=inside)
 

@@ -61,9 +61,7 @@ class Row:
 class LlamaStep:
     """The model and its memory on one device."""
 
-    def __init__(
-        self, weights: LlamaWeights, *, pages: int, context_tokens: int, parts: Parts | None = None
-    ) -> None:
+    def __init__(self, weights: LlamaWeights, *, pages: int, context_tokens: int, parts: Parts | None = None) -> None:
         """`pages` of memory, the scratch one included; rows have up to `context_tokens` behind them.
 
         Raises:

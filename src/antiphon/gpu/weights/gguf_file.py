@@ -128,13 +128,18 @@ class GgufFile:
             ) from error
         tensor = torch.from_numpy(values.astype("float32", copy=True))
         if self.family == "llama" and any(part in name for part in (".q_proj.", ".k_proj.")):
-            return self._in_halves(tensor, self._whole("attention.head_count" if ".q_proj." in name else "attention.head_count_kv"))
+            return self._in_halves(
+                tensor, self._whole("attention.head_count" if ".q_proj." in name else "attention.head_count_kv")
+            )
         return tensor
 
     def vocabulary(self) -> Vocabulary:
         """The model's tokens."""
         kinds = self._field("tokenizer.ggml.token_type", ())
-        ends, begins = self._field("tokenizer.ggml.eos_token_id", None), self._field("tokenizer.ggml.bos_token_id", None)
+        ends, begins = (
+            self._field("tokenizer.ggml.eos_token_id", None),
+            self._field("tokenizer.ggml.bos_token_id", None),
+        )
         adds = bool(self._field("tokenizer.ggml.add_bos_token", self.family == "llama"))
         return Vocabulary(
             kind=str(self._field("tokenizer.ggml.model", "")),

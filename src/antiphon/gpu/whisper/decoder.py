@@ -172,4 +172,3 @@ class WhisperDecoder:
             looks.append((query.float() @ heard[0].float().transpose(-1, -2)) * query.shape[-1] ** -0.5)
         mixed = F.scaled_dot_product_attention(query, heard[0], heard[1])
         return applied(cross.output, mixed.transpose(1, 2).flatten(2))
-

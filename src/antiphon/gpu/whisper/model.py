@@ -197,7 +197,9 @@ class WhisperModel:
         return found
 
     @torch.inference_mode()
-    def align(self, encoded: Tensor, opening: Sequence[int], tokens: Sequence[int], columns: int) -> list[tuple[int, int]]:
+    def align(
+        self, encoded: Tensor, opening: Sequence[int], tokens: Sequence[int], columns: int
+    ) -> list[tuple[int, int]]:
         """Pairs of a token's place and a frame, rising; the columns beyond `columns` are left out.
 
         Raises:

@@ -174,7 +174,13 @@ def load_whisper(folder: Path, *, device: torch.device, dtype: torch.dtype) -> t
         )
 
     def count(side: str) -> int:
-        return len({name.split("/")[1] for name in file.names if name.startswith(f"{side}/layer_") and "layer_norm/" not in name[: len(side) + 12]})
+        return len(
+            {
+                name.split("/")[1]
+                for name in file.names
+                if name.startswith(f"{side}/layer_") and "layer_norm/" not in name[: len(side) + 12]
+            }
+        )
 
     width, bins, _ = file.shape("encoder/conv1/weight")
     shape = WhisperShape(
