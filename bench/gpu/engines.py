@@ -29,7 +29,7 @@ import torch
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-UNPACKED = Path("/tmp/antiphon-gpu-parts")  # noqa: S108 - on a machine lent for minutes
+UNPACKED = Path("/tmp/antiphon-gpu-parts")
 SECTIONS = ("kernels", "decode", "eager", "whisper", "accounting", "language_model", "recognizer", "sanitizer")
 SANITIZER_LIMIT_S = 150
 
@@ -155,7 +155,7 @@ def unpack(parts: Path) -> None:
 def sanitized() -> dict[str, Any]:
     """compute-sanitizer over the kernels and random traffic, at small shapes."""
     command = ["compute-sanitizer", "--tool", "memcheck", "--error-exitcode", "9", sys.executable, __file__]
-    command += ["--tiny", "--sections", "kernels,accounting", "--out", "/tmp/sanitized.json"]  # noqa: S108
+    command += ["--tiny", "--sections", "kernels,accounting", "--out", "/tmp/sanitized.json"]
     try:
         done = subprocess.run(
             command,

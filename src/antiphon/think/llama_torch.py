@@ -155,7 +155,7 @@ def _whole(request: Mapping[str, object], name: str, default: int) -> int:
     return value if isinstance(value, int) else default
 
 
-def load_torch_model(  # noqa: PLR0913
+def load_torch_model(
     path: Path,
     *,
     lane: Lane,

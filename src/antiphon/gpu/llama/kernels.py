@@ -213,7 +213,7 @@ def add_norm(stream: Tensor, delta: Tensor | None, weight: Tensor, out: Tensor, 
     )
 
 
-def place(  # noqa: PLR0913
+def place(
     qkv: Tensor,  # (R, (H + 2 K) D)
     positions: Tensor,  # (R,) i32
     table: Tensor,  # (R, P) i32

@@ -31,7 +31,7 @@ class Parts(Protocol):
         """`rows` times the transposed `weight`."""
         ...
 
-    def attend(  # noqa: PLR0913
+    def attend(
         self,
         qkv: Tensor,
         heads: int,
@@ -63,7 +63,7 @@ class PlainParts:
     def product(self, rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return F.linear(rows, weight, bias)
 
-    def attend(  # noqa: PLR0913
+    def attend(
         self,
         qkv: Tensor,
         heads: int,
@@ -116,7 +116,7 @@ class TritonParts:
         self._kernels.row_product(rows, weight, out)
         return out
 
-    def attend(  # noqa: PLR0913
+    def attend(
         self,
         qkv: Tensor,
         heads: int,
