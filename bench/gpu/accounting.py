@@ -1,4 +1,4 @@
-"""Sequences that come, go, are stopped and forgotten at random, on the device: is every page accounted for each time."""
+"""Sequences that come, go, are stopped and forgotten at random, on the device: is every page accounted for?"""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -35,7 +36,6 @@ def ceilings(device: torch.device, *, tiny: bool) -> dict[str, Any]:
     target = torch.empty_like(source)
     copied = timed(lambda: target.copy_(source), samples=10, device=device)
     moved = 2 * source.numel() * source.element_size()
-    del source, target
     left, right = (torch.randn(8192, 8192, device=device, dtype=torch.bfloat16) for _ in range(2))
     product = timed(lambda: left @ right, samples=10, device=device)
     return {
@@ -241,8 +241,6 @@ def _products(weights: LlamaWeights, device: torch.device, bandwidth: float) -> 
 
 def _attention(step: LlamaStep, device: torch.device) -> Iterator[tuple[str, Any]]:
     """All layers' attention in one graph, by the tokens of a part."""
-    from antiphon.gpu.llama import kernels
-
     stream = torch.cuda.Stream()
     shape = step.weights.shape
     per = CONTEXT // PAGE_TOKENS
@@ -259,13 +257,19 @@ def _attention(step: LlamaStep, device: torch.device) -> Iterator[tuple[str, Any
                 torch.empty(batch, shape.heads, splits, device=device),
             )
 
-            def body(chunk: int = chunk, parts: Any = parts) -> None:
-                for cache in step.memory:
-                    kernels.attend(query, (cache[0], cache[1]), positions, table, parts, out, chunk=chunk)
-
+            asked = (query, positions, table, parts, out)
+            body = partial(_attended, step, asked, chunk)
             took = timed(graph_of(body, stream).replay, samples=20, device=device, stream=stream)["device_ms_p50"]
             read = shape.kv_bytes(batch * CONTEXT, step.weights.dtype.itemsize)
             yield f"attention x{batch} parts of {chunk}", {"ms": took, "bytes_per_s": read / took * 1e3}
+
+
+def _attended(step: LlamaStep, asked: tuple[Any, ...], chunk: int) -> None:
+    from antiphon.gpu.llama import kernels
+
+    query, positions, table, parts, out = asked
+    for cache in step.memory:
+        kernels.attend(query, (cache[0], cache[1]), positions, table, parts, out, chunk=chunk)
 
 
 def _profile(step: LlamaStep, rows: list[Row]) -> list[dict[str, Any]]:

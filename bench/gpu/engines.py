@@ -1,4 +1,4 @@
-"""The engines for a GPU, checked and measured: one script, one JSON, whatever fails is written down and the rest goes on.
+"""The engines for a GPU, checked and measured; what fails is written down, and the rest goes on.
 
     python bench/gpu/engines.py --device cpu --tiny           # does everything run; no figure means anything
     python bench/gpu/engines.py                               # a GPU, all that needs no files
@@ -65,7 +65,7 @@ def main() -> None:
     for section in [name for name in SECTIONS if name in asked.sections.split(",")]:
         started = time.monotonic()
         try:
-            if section in {"decode"} and not bandwidth:
+            if section == "decode":
                 from decode_speed import ceilings
 
                 found = ceilings(device, tiny=asked.tiny)

@@ -1,4 +1,4 @@
-"""How long Whisper's encoder and decoder take at the widths of large-v3; random weights, so times alone mean anything."""
+"""How long Whisper's encoder and decoder take at large-v3's widths; random weights, so times alone mean anything."""
 
 from __future__ import annotations
 

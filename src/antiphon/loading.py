@@ -140,34 +140,6 @@ async def load_engines(config: Config, store: Store, plan: Plan, lanes: Lanes) -
             return None
         return await lane[role].load(partial(_recognizer, name, config, store, lane[role], plan.stage(role)))
 
-    def language_model() -> LanguageModel:
-        name = models.language_model
-        if is_address(name):
-            from antiphon.think.chat_server import ChatServer  # noqa: PLC0415
-
-            return ChatServer.load(name, settings=config.chat_server)
-        path = Path(name).expanduser() if name.endswith(".gguf") or is_folder(name) else store.file(name)
-        if is_on_gpu(plan, Role.LANGUAGE_MODEL):
-            from antiphon.think.llama_torch import load_torch_model  # noqa: PLC0415
-
-            return load_torch_model(
-                path,
-                lane=lane[Role.LANGUAGE_MODEL],
-                conversations=plan.callers,
-                context_tokens=config.capacity.context_tokens,
-                settings=config.llama,
-            )
-        from antiphon.think.llama import LlamaModel  # noqa: PLC0415
-
-        return LlamaModel.load(
-            path,
-            lane=lane[Role.LANGUAGE_MODEL],
-            threads=threads[Role.LANGUAGE_MODEL],
-            conversations=plan.callers,
-            context_tokens=config.capacity.context_tokens,
-            settings=config.llama,
-        )
-
     def voice() -> Synthesizer:
         from antiphon.speak.voices import load_voice  # noqa: PLC0415
 
@@ -178,7 +150,7 @@ async def load_engines(config: Config, store: Store, plan: Plan, lanes: Lanes) -
         lane[Role.PROSODY].load(prosody),
         recognizer(models.recognizer, Role.RECOGNIZER),
         recognizer(models.quick_recognizer, Role.QUICK_RECOGNIZER),
-        lane[Role.LANGUAGE_MODEL].load(language_model),
+        lane[Role.LANGUAGE_MODEL].load(partial(_language_model, config, store, plan, lane[Role.LANGUAGE_MODEL])),
         lane[Role.VOICE].load(voice),
     )
     loaded = await asyncio.gather(*loading, return_exceptions=True)
@@ -196,6 +168,35 @@ async def load_engines(config: Config, store: Store, plan: Plan, lanes: Lanes) -
         quick_recognizer=quick_ears,
         language_model=mind,
         synthesizer=mouth,
+    )
+
+
+def _language_model(config: Config, store: Store, plan: Plan, lane: Lane) -> LanguageModel:
+    name = config.models.language_model
+    if is_address(name):
+        from antiphon.think.chat_server import ChatServer  # noqa: PLC0415
+
+        return ChatServer.load(name, settings=config.chat_server)
+    path = Path(name).expanduser() if name.endswith(".gguf") or is_folder(name) else store.file(name)
+    if is_on_gpu(plan, Role.LANGUAGE_MODEL):
+        from antiphon.think.llama_torch import load_torch_model  # noqa: PLC0415
+
+        return load_torch_model(
+            path,
+            lane=lane,
+            conversations=plan.callers,
+            context_tokens=config.capacity.context_tokens,
+            settings=config.llama,
+        )
+    from antiphon.think.llama import LlamaModel  # noqa: PLC0415
+
+    return LlamaModel.load(
+        path,
+        lane=lane,
+        threads=plan.stage(Role.LANGUAGE_MODEL).threads,
+        conversations=plan.callers,
+        context_tokens=config.capacity.context_tokens,
+        settings=config.llama,
     )
 
 

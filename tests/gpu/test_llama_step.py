@@ -57,7 +57,12 @@ def step_of(model: transformers.PreTrainedModel) -> LlamaStep:
 
 @pytest.mark.parametrize(
     "other",
-    [{}, {"rope_scaling": LLAMA3}, {"rope_scaling": {"rope_type": "linear", "factor": 2.0}}, {"tie_word_embeddings": True}],
+    [
+        {},
+        {"rope_scaling": LLAMA3},
+        {"rope_scaling": {"rope_type": "linear", "factor": 2.0}},
+        {"tie_word_embeddings": True},
+    ],
     ids=["plain", "llama3", "linear", "tied"],
 )
 @torch.inference_mode()
@@ -83,10 +88,20 @@ def test_sequences_in_one_step_do_not_see_each_other():
     prompts = [[(7 * place + 3 * at) % 97 for at in range(5 + 31 * place)] for place in range(5)]
 
     def written(owners: list[int]) -> dict[int, list[int]]:
-        engine = LlamaEngine(LlamaStep(weights, pages=40, context_tokens=256), Eager(CPU), pages=40, ends=(), read_tokens=48)
+        engine = LlamaEngine(
+            LlamaStep(weights, pages=40, context_tokens=256), Eager(CPU), pages=40, ends=(), read_tokens=48
+        )
         works = {
             owner: engine.submit(
-                Asked(owner=owner, prompt=prompts[owner], take=lambda _: False, most_tokens=12, penalty=1.1, temperature=0.5 * (owner % 2), seed=owner)
+                Asked(
+                    owner=owner,
+                    prompt=prompts[owner],
+                    take=lambda _: False,
+                    most_tokens=12,
+                    penalty=1.1,
+                    temperature=0.5 * (owner % 2),
+                    seed=owner,
+                )
             )
             for owner in owners
         }

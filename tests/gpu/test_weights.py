@@ -19,7 +19,10 @@ def test_a_gguf_file_is_read_as_its_own_package_reads_it(smollm2_file):
     from antiphon.gpu.weights.gguf_file import GgufFile
 
     own = GgufFile(smollm2_file)
-    theirs = {tensor.name: gguf.quants.dequantize(tensor.data, tensor.tensor_type) for tensor in gguf.GGUFReader(smollm2_file).tensors}
+    theirs = {
+        tensor.name: gguf.quants.dequantize(tensor.data, tensor.tensor_type)
+        for tensor in gguf.GGUFReader(smollm2_file).tensors
+    }
 
     down = own.tensor("model.layers.3.mlp.down_proj.weight").numpy()
     np.testing.assert_array_equal(theirs["blk.3.ffn_down.weight"], down)
@@ -70,7 +73,13 @@ def test_whisper_writes_what_ctranslate2_writes(whisper_folder, corpus_folder):
         pcm, _ = soundfile.read(file, dtype="float32")
         window = normalised(MelStream(pcm).columns(len(pcm), 1000))
         features = ctranslate2.StorageView.from_array(window[None])
-        asked = {"beam_size": 1, "max_length": 120, "no_repeat_ngram_size": 8, "return_scores": True, "return_no_speech_prob": True}
+        asked = {
+            "beam_size": 1,
+            "max_length": 120,
+            "no_repeat_ngram_size": 8,
+            "return_scores": True,
+            "return_no_speech_prob": True,
+        }
         expected = theirs.generate(features, [[50257, 50362]], **asked)[0]
         encoded = own.encode([window])[0]
         found = own.generate([encoded], [[50257, 50362]], max_length=120, no_repeat=8)[0]

@@ -138,7 +138,7 @@ class LlamaModel:
         )
 
     @classmethod
-    def around(
+    def around(  # noqa: PLR0913 - what a loader knows, each once
         cls,
         server: CompletionServer,
         *,

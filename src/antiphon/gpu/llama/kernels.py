@@ -20,7 +20,7 @@ _MOST_ELEMENTS = 1024  # of an elementwise program
 
 
 @triton.jit
-def _add_norm_kernel(stream, delta, weight, out, epsilon, size, HAS_DELTA: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803, ANN202, ANN001
+def _add_norm_kernel(stream, delta, weight, out, epsilon, size, HAS_DELTA: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
     row = tl.program_id(0)
     place = tl.arange(0, BLOCK)
     inside = place < size
@@ -37,16 +37,16 @@ def _add_norm_kernel(stream, delta, weight, out, epsilon, size, HAS_DELTA: tl.co
 
 
 @triton.jit
-def _place_kernel(  # type: ignore[no-untyped-def]  # noqa: PLR0913, ANN202
-    qkv,  # noqa: ANN001
-    positions,  # noqa: ANN001
-    table,  # noqa: ANN001
-    cosines,  # noqa: ANN001
-    sines,  # noqa: ANN001
-    queries,  # noqa: ANN001
-    keys,  # noqa: ANN001
-    values,  # noqa: ANN001
-    table_width,  # noqa: ANN001
+def _place_kernel(  # type: ignore[no-untyped-def]
+    qkv,
+    positions,
+    table,
+    cosines,
+    sines,
+    queries,
+    keys,
+    values,
+    table_width,
     HEADS: tl.constexpr,  # noqa: N803
     KV_HEADS: tl.constexpr,  # noqa: N803
     HALF: tl.constexpr,  # noqa: N803
@@ -83,18 +83,18 @@ def _place_kernel(  # type: ignore[no-untyped-def]  # noqa: PLR0913, ANN202
 
 
 @triton.jit
-def _attend_kernel(  # type: ignore[no-untyped-def]  # noqa: PLR0913, ANN202
-    queries,  # noqa: ANN001
-    keys,  # noqa: ANN001
-    values,  # noqa: ANN001
-    positions,  # noqa: ANN001
-    table,  # noqa: ANN001
-    sums,  # noqa: ANN001
-    tops,  # noqa: ANN001
-    totals,  # noqa: ANN001
-    scale,  # noqa: ANN001
-    table_width,  # noqa: ANN001
-    splits,  # noqa: ANN001
+def _attend_kernel(  # type: ignore[no-untyped-def]
+    queries,
+    keys,
+    values,
+    positions,
+    table,
+    sums,
+    tops,
+    totals,
+    scale,
+    table_width,
+    splits,
     KV_HEADS: tl.constexpr,  # noqa: N803
     GROUP: tl.constexpr,  # noqa: N803
     GROUP_ROWS: tl.constexpr,  # noqa: N803
@@ -142,14 +142,14 @@ def _attend_kernel(  # type: ignore[no-untyped-def]  # noqa: PLR0913, ANN202
 
 
 @triton.jit
-def _join_kernel(  # type: ignore[no-untyped-def]  # noqa: PLR0913, ANN202
-    sums,  # noqa: ANN001
-    tops,  # noqa: ANN001
-    totals,  # noqa: ANN001
-    positions,  # noqa: ANN001
-    out,  # noqa: ANN001
-    heads,  # noqa: ANN001
-    splits,  # noqa: ANN001
+def _join_kernel(  # type: ignore[no-untyped-def]
+    sums,
+    tops,
+    totals,
+    positions,
+    out,
+    heads,
+    splits,
     SPLITS: tl.constexpr,  # noqa: N803
     SIZE: tl.constexpr,  # noqa: N803
     CHUNK: tl.constexpr,  # noqa: N803
@@ -170,7 +170,7 @@ def _join_kernel(  # type: ignore[no-untyped-def]  # noqa: PLR0913, ANN202
 
 
 @triton.jit
-def _gate_kernel(both, out, size, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803, ANN202, ANN001
+def _gate_kernel(both, out, size, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
     row = tl.program_id(0).to(tl.int64)
     place = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = place < size
@@ -181,7 +181,7 @@ def _gate_kernel(both, out, size, BLOCK: tl.constexpr):  # type: ignore[no-untyp
 
 
 @triton.jit
-def _row_product_kernel(row, weight, out, width, SIZE: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803, ANN202, ANN001
+def _row_product_kernel(row, weight, out, width, SIZE: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
     """One row times a matrix: each program reads ROWS rows of the weight from end to end."""
     own = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     place = tl.arange(0, BLOCK)
@@ -242,7 +242,7 @@ def place(
     )
 
 
-def attend(  # noqa: PLR0913
+def attend(
     queries: Tensor,  # (R, H, D)
     cache: tuple[Tensor, Tensor],  # (pages, K, PAGE, D)
     positions: Tensor,  # (R,) i32: each row sees its own position and those before it

@@ -74,7 +74,7 @@ class LlamaStep:
         self._table_width = self.context_tokens // PAGE_TOKENS
         size = (shape.layers, 2, pages, shape.kv_heads, PAGE_TOKENS, shape.head_size)
         try:
-            # (layers, keys and values, pages, K, PAGE, D)
+            # layers, keys and values, pages, heads of keys, tokens of a page, elements of a head
             self.memory = torch.zeros(size, device=device, dtype=weights.dtype)
         except torch.OutOfMemoryError as error:
             raise MachineError(

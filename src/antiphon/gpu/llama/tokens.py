@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 _REPLACEMENT = "\ufffd"
 # How families part a text before they merge bytes, by the names that llama.cpp gives them.
-_LLAMA3_CUT = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+_LLAMA3_CUT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 _QWEN2_CUT = _LLAMA3_CUT.replace(r"\p{N}{1,3}", r"\p{N}")
 _CUTS = {"llama-bpe": _LLAMA3_CUT, "qwen2": _QWEN2_CUT}
 _SINGLE_DIGITS = frozenset({"smollm"})

@@ -63,7 +63,7 @@ class CTranslate2File:
         if count > _MOST_VARIABLES:
             raise self._broken()
         self._variables = dict(self._variable() for _ in range(count))
-        self._aliases = dict((self._text(), self._text()) for _ in range(self._whole("I")))
+        self._aliases = {self._text(): self._text() for _ in range(self._whole("I"))}
 
     def __contains__(self, name: str) -> bool:
         return name in self._variables or name in self._aliases
