@@ -25,8 +25,9 @@ from antiphon.gpu.weights.gguf_file import GgufFile
 from antiphon.gpu.weights.safetensors_folder import SafetensorsFolder
 from antiphon.think.chat_template import template_for, template_named
 from antiphon.think.completion_server import Completed
-from antiphon.think.llama import LlamaModel, LlamaSettings, copies_words
+from antiphon.think.llama import LlamaModel
 from antiphon.think.llama_server import check_model_file
+from antiphon.think.llama_settings import LlamaSettings, copies_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
