@@ -26,7 +26,8 @@ from antiphon.hardware.probe_cpu import probe_cpu
 from antiphon.lab.machine import Load, fingerprint
 from antiphon.models.store import Store
 from antiphon.scheduling.lanes import ThreadLane
-from antiphon.think.llama import LlamaModel, LlamaSettings
+from antiphon.think.llama import LlamaModel
+from antiphon.think.llama_settings import LlamaSettings
 from antiphon.think.tool_choice import LEAST_EVIDENCE
 from tool_sentences import AGENTS
 

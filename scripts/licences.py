@@ -84,7 +84,17 @@ BUNDLED = {
 }
 
 # wheels of extras that the development environment need not hold
-STATED = {"matplotlib": "PSF-2.0", "piper-tts": "GPL-3.0-or-later", "scikit-learn": "BSD-3-Clause"}
+STATED = {
+    "cuda-bindings": "LicenseRef-NVIDIA-SOFTWARE-LICENSE",
+    "gguf": "MIT",
+    "llguidance": "MIT",
+    "matplotlib": "PSF-2.0",
+    "nvidia-ml-py": "BSD-3-Clause",
+    "piper-tts": "GPL-3.0-or-later",
+    "safetensors": "Apache-2.0",
+    "scikit-learn": "BSD-3-Clause",
+    "torch": "BSD-3-Clause",
+}
 
 # shared libraries that wheels carry beside their modules: beginning of the file's name -> (library, licence)
 SHARED = {

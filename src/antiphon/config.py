@@ -42,7 +42,7 @@ from antiphon.serve_settings import ServeSettings
 from antiphon.think.chat_address import is_address, read_address
 from antiphon.think.chat_settings import ChatServerSettings
 from antiphon.think.chunker import ChunkerSettings
-from antiphon.think.llama import LlamaSettings
+from antiphon.think.llama_settings import LlamaSettings
 from antiphon.think.spoken_form import SpokenFormSettings
 
 if TYPE_CHECKING:

@@ -7,11 +7,13 @@ Threads: the event loop; reading models takes place on the lanes.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+import logging
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from antiphon.gpu.machine import why_no_cuda
 from antiphon.hardware.plan import Role
 from antiphon.scheduling.cpu_lanes import CpuScheduler
 from antiphon.scheduling.lanes import ThreadLane
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from antiphon.config import Config
     from antiphon.core.clock import Clock
     from antiphon.hardware.plan import Plan
+    from antiphon.hardware.stage_plans import StagePlan
     from antiphon.hear.prosody import ProsodyJudge
     from antiphon.hear.recognizer import Recognizer
     from antiphon.hear.voice_detector import VoiceDetector
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
     _Loaded: TypeAlias = tuple[
         VoiceDetector, ProsodyJudge | None, Recognizer, Recognizer | None, LanguageModel, Synthesizer
     ]
+
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,13 +63,40 @@ class Lanes:
         lanes = cls(scheduler=scheduler)
         for facts in lane_facts(plan):
             role = Role(facts.name)
-            lanes.by_role[role] = scheduler.lane(facts, cores=plan.stage(role).cores)
+            if is_on_gpu(plan, role):  # its threads wait for the GPU and take no core from anybody
+                lanes.by_role[role] = ThreadLane(facts.name, threads=facts.width)
+            else:
+                lanes.by_role[role] = scheduler.lane(facts, cores=plan.stage(role).cores)
         return lanes
 
     def close(self) -> None:
         """Accept no more work."""
         for lane in self.by_role.values():
             lane.close()
+
+
+def is_on_gpu(plan: Plan, role: Role) -> bool:
+    """Whether the plan has the stage on a GPU of this machine."""
+    return plan.stage(role).device.startswith("cuda")
+
+
+def on_usable_device(config: Config) -> tuple[Config, str]:
+    """The settings with a device that can be used, and why it is another than the one asked for; "" if it is not.
+
+    Importing torch takes seconds, so it is done only where a GPU is asked for.
+    """
+    if config.gpu.device != "cuda":
+        return config, ""
+    reason = why_no_cuda()
+    return (replace(config, gpu=replace(config.gpu, device="cpu")), reason) if reason else (config, "")
+
+
+def settled_device(config: Config) -> Config:
+    """The settings with a device that can be used; says so in the log if that is another than was asked for."""
+    usable, reason = on_usable_device(config)
+    if reason:
+        _LOG.warning("no GPU is used: %s; everything computes on the processor", reason)
+    return usable
 
 
 def lane_facts(plan: Plan) -> tuple[LaneFacts, ...]:
@@ -105,24 +138,7 @@ async def load_engines(config: Config, store: Store, plan: Plan, lanes: Lanes) -
     async def recognizer(name: str, role: Role) -> Recognizer | None:
         if not name:
             return None
-        return await lane[role].load(partial(_recognizer, name, config, store, lane[role], threads[role]))
-
-    def language_model() -> LanguageModel:
-        name = models.language_model
-        if is_address(name):
-            from antiphon.think.chat_server import ChatServer  # noqa: PLC0415
-
-            return ChatServer.load(name, settings=config.chat_server)
-        from antiphon.think.llama import LlamaModel  # noqa: PLC0415
-
-        return LlamaModel.load(
-            Path(name).expanduser() if name.endswith(".gguf") else store.file(name),
-            lane=lane[Role.LANGUAGE_MODEL],
-            threads=threads[Role.LANGUAGE_MODEL],
-            conversations=plan.callers,
-            context_tokens=config.capacity.context_tokens,
-            settings=config.llama,
-        )
+        return await lane[role].load(partial(_recognizer, name, config, store, lane[role], plan.stage(role)))
 
     def voice() -> Synthesizer:
         from antiphon.speak.voices import load_voice  # noqa: PLC0415
@@ -134,7 +150,7 @@ async def load_engines(config: Config, store: Store, plan: Plan, lanes: Lanes) -
         lane[Role.PROSODY].load(prosody),
         recognizer(models.recognizer, Role.RECOGNIZER),
         recognizer(models.quick_name, Role.QUICK_RECOGNIZER),
-        lane[Role.LANGUAGE_MODEL].load(language_model),
+        lane[Role.LANGUAGE_MODEL].load(partial(_language_model, config, store, plan, lane[Role.LANGUAGE_MODEL])),
         lane[Role.VOICE].load(voice),
     )
     loaded = await asyncio.gather(*loading, return_exceptions=True)
@@ -155,14 +171,49 @@ async def load_engines(config: Config, store: Store, plan: Plan, lanes: Lanes) -
     )
 
 
-def _recognizer(name: str, config: Config, store: Store, lane: Lane, threads: int) -> Recognizer:
+def _language_model(config: Config, store: Store, plan: Plan, lane: Lane) -> LanguageModel:
+    name = config.models.language_model
+    if is_address(name):
+        from antiphon.think.chat_server import ChatServer  # noqa: PLC0415
+
+        return ChatServer.load(name, settings=config.chat_server)
+    path = Path(name).expanduser() if name.endswith(".gguf") or is_folder(name) else store.file(name)
+    if is_on_gpu(plan, Role.LANGUAGE_MODEL):
+        from antiphon.think.llama_torch import load_torch_model  # noqa: PLC0415
+
+        return load_torch_model(
+            path,
+            lane=lane,
+            conversations=plan.callers,
+            context_tokens=config.capacity.context_tokens,
+            settings=config.llama,
+        )
+    from antiphon.think.llama import LlamaModel  # noqa: PLC0415
+
+    return LlamaModel.load(
+        path,
+        lane=lane,
+        threads=plan.stage(Role.LANGUAGE_MODEL).threads,
+        conversations=plan.callers,
+        context_tokens=config.capacity.context_tokens,
+        settings=config.llama,
+    )
+
+
+def is_folder(name: str) -> bool:
+    """Whether a language model's name is a folder's path; names of the catalogue hold no slash."""
+    return "/" in name and Path(name).expanduser().is_dir()
+
+
+def _recognizer(name: str, config: Config, store: Store, lane: Lane, stage: StagePlan) -> Recognizer:
     from antiphon.hear.recognizers import load_recognizer  # noqa: PLC0415 - in the lane's thread, as the others
     from antiphon.hear.whisper_settings import own_folder  # noqa: PLC0415
 
     return load_recognizer(
         own_folder(name) or store.locate(name),
         lane=lane,
-        threads=threads,
+        threads=stage.threads,
+        device="cuda" if stage.device.startswith("cuda") else "cpu",
         whisper=config.whisper,
         moonshine=config.moonshine,
     )

@@ -20,7 +20,7 @@ from antiphon.dialogue.turn_end import TurnEndModel
 from antiphon.hardware.calibration import known_costs
 from antiphon.hardware.plan import make_plan
 from antiphon.hardware.probe import probe
-from antiphon.loading import Lanes, load_engines
+from antiphon.loading import Lanes, load_engines, settled_device
 from antiphon.models.store import Store
 from antiphon.scheduling.admission import refusal
 from antiphon.scheduling.decisions import DecisionLog
@@ -66,6 +66,7 @@ class Runtime:
             PeerError: the language model's server does not answer as it should.
         """
         limit_spinning()
+        config = await asyncio.to_thread(settled_device, config)
         facts = await asyncio.to_thread(probe)
         plan = make_plan(facts, config.models, config, known_costs(facts, config.models))
         lanes = Lanes.of(plan, config, MonotonicClock())

@@ -232,7 +232,7 @@ class Library:
             if name == "cuDeviceGet":
                 arguments[0]._obj.value = arguments[1]
             elif name == "cuDeviceGetAttribute":
-                arguments[0]._obj.value = {16: 84, 75: 8, 76: 6}[arguments[1]]
+                arguments[0]._obj.value = {16: 84, 36: 8_001_000, 37: 384, 75: 8, 76: 6}[arguments[1]]
             elif name == "cuGetErrorName":
                 arguments[1]._obj.value = values[name]
             elif name in values:
@@ -246,7 +246,14 @@ def test_cuda_is_asked_for_each_gpu() -> None:
     """The child's answer is read as it is written."""
     found = cuda_child.describe(Library())  # type: ignore[arg-type]
 
-    gpu = {"bus": "0000:0F:00.0", "name": "Some GPU", "memory_bytes": 1 << 34, "compute": "8.6", "multiprocessors": 84}
+    gpu = {
+        "bus": "0000:0F:00.0",
+        "name": "Some GPU",
+        "memory_bytes": 1 << 34,
+        "compute": "8.6",
+        "multiprocessors": 84,
+        "bandwidth_bytes_s": 768_096_000_000,
+    }
     assert {"problem": "", "cuda": "12.8", "gpus": [gpu, gpu]} == json.loads(json.dumps(found))
 
 

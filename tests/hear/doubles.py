@@ -85,6 +85,7 @@ class PitchRecognizer:
     """
 
     bins = 80
+    column_step = 2
 
     def __init__(self, tokens: WordTokens | CharacterTokens | None = None) -> None:
         self.tokens = tokens or WordTokens()

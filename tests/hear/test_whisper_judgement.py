@@ -12,6 +12,7 @@ import pytest
 from tests.hear.byte_tokens import byte_tokens
 
 from antiphon.hear.whisper import WhisperRecognizer
+from antiphon.hear.whisper_model import CTranslate2Model
 from antiphon.hear.whisper_settings import WhisperSettings
 from antiphon.scheduling.lanes import ThreadLane
 
@@ -69,7 +70,7 @@ def decoded(
     lane: ThreadLane, model: ToldModel, *, before: Sequence[int] = (), sound_s: float = 3.0, language: str = "zh"
 ) -> tuple[str, Hypothesis]:
     tokens = byte_tokens(language)
-    recognizer = WhisperRecognizer(model, tokens, lane, WhisperSettings(language=language))
+    recognizer = WhisperRecognizer(CTranslate2Model(model), tokens, lane, WhisperSettings(language=language))
     found = asyncio.run(recognizer.decode(ENCODED, before=before, prefix=(), sound_s=sound_s))
     return tokens.decode(found.tokens), found
 

@@ -12,6 +12,7 @@ from tests.hear.doubles import CountedModel, EchoModel
 
 from antiphon.core.errors import EngineError
 from antiphon.hear.whisper import WhisperRecognizer
+from antiphon.hear.whisper_model import CTranslate2Model
 from antiphon.hear.whisper_settings import WhisperSettings
 from antiphon.scheduling.lanes import ThreadLane
 
@@ -35,7 +36,7 @@ def lane() -> Iterator[ThreadLane]:
 
 def made(lane: ThreadLane, echo: EchoModel) -> tuple[CountedModel, WhisperRecognizer]:
     model = CountedModel(echo)
-    return model, WhisperRecognizer(model, TOKENS, lane, WhisperSettings())
+    return model, WhisperRecognizer(CTranslate2Model(model), TOKENS, lane, WhisperSettings())
 
 
 def tone(number: int, *, columns: int = 1000) -> Mel:
@@ -66,10 +67,11 @@ async def two(recognizer: WhisperRecognizer) -> list[str]:
     return texts(await asyncio.gather(hears(recognizer, 20), hears(recognizer, 30)))
 
 
-@pytest.mark.parametrize(("device", "encoded"), [("cpu", [1, 1]), ("cuda", [2])])
-def test_two_who_wait_share_a_decoding(lane: ThreadLane, device: str, encoded: list[int]) -> None:
-    """One call for both, and each hears its own sound; on a GPU one call of the encoder as well."""
-    model, recognizer = made(lane, EchoModel(TOKENS, device=device))
+@pytest.mark.parametrize(("most", "encoded"), [(1, [1, 1]), (16, [2])])
+def test_two_who_wait_share_a_decoding(lane: ThreadLane, most: int, encoded: list[int]) -> None:
+    """One call for both, and each hears its own sound; one call of the encoder as well, if the model likes company."""
+    model, recognizer = made(lane, EchoModel(TOKENS))
+    recognizer.encode_most = most
     assert ["w20", "w30"] == asyncio.run(two(recognizer))
     assert (encoded, [2]) == (model.encoded, model.decoded)
 

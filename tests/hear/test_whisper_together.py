@@ -13,6 +13,7 @@ from tests.hear.sounds import frames, white
 
 from antiphon.hear.mel import log_mel
 from antiphon.hear.whisper import WhisperRecognizer
+from antiphon.hear.whisper_model import CTranslate2Model
 from antiphon.scheduling.lanes import ThreadLane
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ def lane() -> Iterator[ThreadLane]:
 
 @pytest.fixture
 def counted(whisper: WhisperRecognizer, lane: ThreadLane) -> tuple[CountedModel, WhisperRecognizer]:
-    model = CountedModel(whisper._model)
-    return model, WhisperRecognizer(model, whisper.tokens, lane, whisper.settings)
+    model = CountedModel(whisper._model.library)
+    return model, WhisperRecognizer(CTranslate2Model(model), whisper.tokens, lane, whisper.settings)
 
 
 async def transcript(recognizer: WhisperRecognizer, pcm: Pcm, vocabulary: Sequence[str]) -> Transcript:

@@ -33,6 +33,7 @@ WEATHER = (SYSTEM, Message("user", "Tell me about the weather today."))
         pytest.param("scripted", marks=pytest.mark.unit),
         pytest.param("chat_server", marks=pytest.mark.e2e),
         pytest.param("llama", marks=pytest.mark.model),
+        pytest.param("torch", marks=[pytest.mark.model, pytest.mark.slow]),
     ],
 )
 def load(request) -> Iterator[Callable[[], LanguageModel]]:
@@ -44,6 +45,8 @@ def load(request) -> Iterator[Callable[[], LanguageModel]]:
         with LoopbackServer(parrot) as server:
             yield lambda: asked_once(server.url)
         return
+    if request.param == "torch":
+        pytest.importorskip("torch", reason="needs the environment that scripts/gpu makes")
     from antiphon.think.llama import LlamaModel
 
     path = request.getfixturevalue("smollm2_file")
@@ -51,7 +54,15 @@ def load(request) -> Iterator[Callable[[], LanguageModel]]:
     loaded: list[LlamaModel] = []
 
     def load_one() -> LlamaModel:
-        loaded.append(LlamaModel.load(path, lane=lane, threads=1, conversations=2, context_tokens=512))
+        if request.param == "torch":
+            import torch
+
+            from antiphon.think.llama_torch import load_torch_model
+
+            where = torch.device("cpu")
+            loaded.append(load_torch_model(path, lane=lane, conversations=2, context_tokens=512, device=where))
+        else:
+            loaded.append(LlamaModel.load(path, lane=lane, threads=1, conversations=2, context_tokens=512))
         return loaded[-1]
 
     yield load_one

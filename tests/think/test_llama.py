@@ -16,8 +16,9 @@ import pytest
 from antiphon.core.errors import CallerError, EngineError
 from antiphon.core.flow import Message, ToolCall, ToolSpec
 from antiphon.scheduling.lanes import ThreadLane
-from antiphon.think.llama import LlamaModel, LlamaSettings
+from antiphon.think.llama import LlamaModel
 from antiphon.think.llama_server import LlamaServer, ServerPlan, read_chat_template
+from antiphon.think.llama_settings import LlamaSettings
 
 pytestmark = pytest.mark.model
 

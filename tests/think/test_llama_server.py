@@ -6,8 +6,8 @@ import pytest
 
 from antiphon.core.errors import CallerError, EngineError, MachineError
 from antiphon.think import llama_server
-from antiphon.think.llama import LlamaSettings
 from antiphon.think.llama_server import _failure, check_processor, missing_flags
+from antiphon.think.llama_settings import LlamaSettings
 
 pytestmark = pytest.mark.unit
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon import __version__
 from antiphon.cli.config import add_flags, resolve
+from antiphon.cli.device import add_device, on_device
 from antiphon.core.clock import MILLISECOND_NS, MonotonicClock
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "said, as text",
     )
     add_output_flags(parser)
+    add_device(parser)
     add_flags(parser)
     parser.set_defaults(run=run)
 
@@ -85,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     barge_in_s = barge_ins(arguments.barge_in_at, len(arguments.files) - 1)
     agent = read_agent(arguments.agent) if arguments.agent else Agent()
     outputs = Outputs(wav=arguments.out, picture=arguments.timeline, json=arguments.json, log_folder=arguments.record)
-    return hold(agent, resolve(arguments).config, arguments.files, outputs, barge_in_s)
+    return hold(agent, on_device(resolve(arguments).config, arguments), arguments.files, outputs, barge_in_s)
 
 
 def barge_ins(text: str, gaps: int) -> list[float | None]:

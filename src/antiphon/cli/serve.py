@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from antiphon.cli.config import add_flags, resolve
+from antiphon.cli.device import add_device, on_device
 
 if TYPE_CHECKING:
     import argparse
@@ -58,6 +59,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         help="write what happens in each conversation and what is decided into a file in DIR; it holds what was said",
     )
     parser.add_argument("--verbose", action="store_true", help="log each turn's beginning too")
+    add_device(parser)
     add_flags(parser)
     parser.set_defaults(run=run)
 
@@ -84,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def settled(arguments: argparse.Namespace) -> Config:
     """The settings of file, environment and flags, as they are now."""
-    config = resolve(arguments).config
+    config = on_device(resolve(arguments).config, arguments)
     trace = str(arguments.trace_decisions or config.scheduling.trace)
     folder = str(arguments.record or config.record.folder)
     return replace(

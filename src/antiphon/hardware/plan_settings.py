@@ -13,6 +13,7 @@ from typing import Annotated, Literal, TypeAlias
 from antiphon.core.errors import CallerError, check_range
 
 AudioPolicy: TypeAlias = Literal["auto", "fifo", "deadline", "rtkit", "nice", "normal"]
+Device: TypeAlias = Literal["cpu", "cuda"]
 RecognizerDevice: TypeAlias = Literal["auto", "cpu", "cuda"]
 
 MOST_THREADS = 256
@@ -101,7 +102,10 @@ class GpuSettings:
         CallerError: a value is out of its range.
     """
 
-    recognizer: Annotated[RecognizerDevice, "where speech is recognised; auto: the plan decides"] = "auto"
+    device: Annotated[Device, "where speech is recognised and replies are written; without a GPU cuda means cpu"] = (
+        "cpu"
+    )
+    recognizer: Annotated[RecognizerDevice, "where speech is recognised; auto: where gpu.device says"] = "auto"
     reply_multiprocessors: Annotated[
         int, "kept for writing replies; 0: the plan decides, -1: by the shares of scheduling"
     ] = 0

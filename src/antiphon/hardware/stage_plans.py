@@ -161,9 +161,7 @@ def plan_language_model(ground: Ground, callers: int) -> StagePlan:
         Role.LANGUAGE_MODEL,
         "llama.cpp",
         ground.choice.language_model,
-        decide(
-            "device", "cpu", "The built-in engine computes on the processor; an address as the model's name moves it."
-        ),
+        _language_model_device(ground),
         threads,
         cores,
         choose_nice(ground, Role.LANGUAGE_MODEL),
@@ -270,14 +268,24 @@ def _recognizer_device(ground: Ground) -> tuple[str, Reason]:
     asked, gpus = ground.gpu.recognizer, ground.facts.gpus
     if asked == "cuda" and not gpus:
         raise CallerError("gpu.recognizer is cuda, but no GPU was found", hint="leave gpu.recognizer at auto")
-    if gpus:
-        text = (
-            "Whether the recognizer's library can use the GPU shows only when it loads; gpu.recognizer=cuda tries it."
-        )
-    else:
+    on_gpu = bool(gpus) and asked != "cpu" and not is_moonshine(ground.choice.recognizer)
+    if asked == "auto":
+        on_gpu = on_gpu and ground.gpu.device == "cuda"
+    if not gpus:
         text = "There is no GPU."
-    given = None if asked == "auto" else f"cuda:{gpus[0].index}" if asked == "cuda" else "cpu"
-    return decide("device", "cpu", text, setting="gpu.recognizer", given=given)
+    elif is_moonshine(ground.choice.recognizer):
+        text = "Moonshine computes on the processor."
+    else:
+        text = "Unless gpu.recognizer says where, gpu.device does."
+    given = f"cuda:{gpus[0].index}" if on_gpu else None if asked == "auto" else "cpu"
+    return decide("device", "cpu", text, setting="gpu.recognizer" if asked != "auto" else "gpu.device", given=given)
+
+
+def _language_model_device(ground: Ground) -> tuple[str, Reason]:
+    gpus = ground.facts.gpus
+    text = "The built-in engine computes on the processor; gpu.device or an address as the model's name moves it."
+    given = f"cuda:{gpus[0].index}" if gpus and ground.gpu.device == "cuda" else None
+    return decide("device", "cpu", text, setting="gpu.device", given=given)
 
 
 def _recognizer_batch(ground: Ground, threads: int) -> tuple[int, Reason]:

@@ -6,7 +6,7 @@ What it never does: import an engine before a model of it is loaded.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from antiphon.core.errors import CallerError
 
@@ -22,9 +22,15 @@ _MOONSHINE_FILE = "encoder_model.ort"  # Whisper's folders have none of this nam
 
 
 def load_recognizer(
-    folder: Path, *, lane: Lane, threads: int, whisper: WhisperSettings, moonshine: MoonshineSettings
+    folder: Path,
+    *,
+    lane: Lane,
+    threads: int,
+    whisper: WhisperSettings,
+    moonshine: MoonshineSettings,
+    device: Literal["cpu", "cuda"] = "cpu",
 ) -> Recognizer:
-    """Load the model that lies in the folder.
+    """Load the model that lies in the folder; Moonshine computes on the processor, whatever the device.
 
     Raises:
         MachineError: a file is missing or broken.
@@ -33,7 +39,7 @@ def load_recognizer(
     if not (folder / _MOONSHINE_FILE).is_file():
         from antiphon.hear.whisper import WhisperRecognizer  # noqa: PLC0415 - only the chosen engine's library is loaded
 
-        return WhisperRecognizer.load(folder, lane=lane, threads=threads, settings=whisper)
+        return WhisperRecognizer.load(folder, lane=lane, threads=threads, device=device, settings=whisper)
     if whisper.language != "en":
         raise CallerError(
             f"whisper.language is {whisper.language}, but {folder.name} knows English only",

@@ -1,4 +1,4 @@
-"""Whisper through CTranslate2: log-mel columns in, hypotheses with their evidence out.
+"""Whisper: log-mel columns in, hypotheses with their evidence out, whichever library computes.
 
 The decoder is greedy and cannot run away: no eight tokens in a row come twice (in other languages than English,
 sixteen), a hypothesis holds no more tokens than its sound could carry, and where words repeat, only those that the
@@ -13,15 +13,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from antiphon.core.errors import EngineError, MachineError
 from antiphon.core.stamps import Stage
 from antiphon.hear.agreement import is_monotonous, repeats, said_again_at
-from antiphon.hear.compute_type import fitting_compute_type
 from antiphon.hear.mel import COLUMNS_PER_SECOND, normalised
 from antiphon.hear.whisper_recognition import WhisperRecognition
 from antiphon.hear.whisper_settings import WhisperSettings
@@ -34,11 +32,10 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from antiphon.hear.mel import Mel
+    from antiphon.hear.whisper_model import Encoded, WhisperModel
     from antiphon.scheduling.lanes import Lane
 
     Result = TypeVar("Result")
-
-Encoded: TypeAlias = npt.NDArray[Any]  # (1, columns / 2, width) of one caller, in main memory; f32, on a GPU also f16
 
 _LONGEST_TOKENS = 448  # the decoder has no positions beyond, prompt included
 
@@ -73,11 +70,6 @@ _ALIGN = Job(stage=Stage.RECOGNISE, estimate_ns=25_000_000)
 
 _ENCODE_NS = 130_000_000
 _DECODE_NS = 120_000_000
-# results/batching.json, two cores: one call of the encoder for two callers takes as long as two calls, beyond 10 s of
-# columns longer; its products are large already. The decoder reads all its weights for each token, for however many
-# callers: each one more costs some 0.45 of the first. More than four would make the call long for who comes next.
-_ENCODE_MOST = {"cpu": 1, "cuda": 8}  # a GPU's is not measured yet
-_DECODE_MOST = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,18 +100,19 @@ class WhisperRecognizer:
 
     longest_slice_ns = 1_000_000_000  # decoding 24 s of speech of four callers, 2-core EPYC, two threads; of one 400 ms
 
-    def __init__(self, model: Any, tokens: WhisperTokens, lane: Lane, settings: WhisperSettings) -> None:
+    def __init__(self, model: WhisperModel, tokens: WhisperTokens, lane: Lane, settings: WhisperSettings) -> None:
         self._model = model
         self._lane = lane
         self.tokens = tokens
         self.settings = settings
         self.name = "whisper"
-        self._is_multilingual = bool(model.is_multilingual)
-        self.encode_most = _ENCODE_MOST[str(model.device)]  # callers who share a call
-        self.decode_most = _DECODE_MOST
-        self.bins = int(model.n_mels)  # 80; 128 for large-v3 and turbo
+        self._is_multilingual = model.is_multilingual
+        self.encode_most = model.encode_most  # callers who share a call
+        self.decode_most = model.decode_most
+        self.bins = model.bins  # 80; 128 for large-v3 and turbo
+        self.column_step = model.column_step  # windows are whole numbers of these
         self._tokens_scale = 1 if settings.language == "en" else _OTHER_LANGUAGES
-        self.compute_type = str(model.compute_type)
+        self.compute_type = model.compute_type
         self.compute_type_reason = ""
 
     @classmethod
@@ -140,28 +133,20 @@ class WhisperRecognizer:
             MachineError: a file is missing or broken, or there is no such device.
             CallerError: the model does not know the language.
         """
-        import ctranslate2  # noqa: PLC0415 - heavy: who loads no model does not pay for it
+        from antiphon.hear.whisper_model import load_ctranslate2, load_torch  # noqa: PLC0415 - who loads none pays nothing
 
         settings = settings or WhisperSettings()
-        if device == "cuda" and ctranslate2.get_cuda_device_count() == 0:
-            raise MachineError("no CUDA device can be seen", hint="choose the device cpu")
-        supported = ctranslate2.get_supported_compute_types(device)
-        asked = None if settings.compute_type == "auto" else settings.compute_type
-        compute_type, reason = fitting_compute_type(asked, supported, device)
         for name in ("config.json", "model.bin", "tokenizer.json"):
             if not (folder / name).is_file():
                 raise MachineError(
                     f"there is no {folder / name}",
                     hint="fetch the models: antiphon models fetch; or name a folder that CTranslate2 can read",
                 )
-        try:
-            model = ctranslate2.models.Whisper(
-                str(folder), device=device, compute_type=compute_type, intra_threads=threads, inter_threads=1
-            )
-        except Exception as error:
-            raise MachineError(
-                f"{folder} cannot be loaded as a Whisper model", hint="verify the models: antiphon models verify"
-            ) from error
+        model: WhisperModel
+        if device == "cuda":
+            model, reason = load_torch(folder, settings)
+        else:
+            model, reason = load_ctranslate2(folder, settings, threads=threads)
         tokens = WhisperTokens.load(
             folder / "tokenizer.json", language=settings.language, is_multilingual=model.is_multilingual
         )
@@ -183,7 +168,7 @@ class WhisperRecognizer:
 
     def close(self) -> None:
         """Free the model's memory; every later call fails."""
-        self._model.unload_model()
+        self._model.close()
 
     async def encode(self, logs: Mel) -> Encoded:
         """What the encoder makes of the columns, for `decode` and `token_starts_s`.
@@ -231,39 +216,25 @@ class WhisperRecognizer:
         return await self._lane.run(_ALIGN, lambda: self._align(encoded, tokens, columns))
 
     def _encode(self, asked: Sequence[Mel]) -> list[Encoded]:
-        features = _storage(np.stack([normalised(logs) for logs in asked]))  # (callers, bins, columns) f32
-        encoded = _guarded(lambda: self._model.encode(features, to_cpu=True))  # (callers, columns / 2, width)
-        rows = _array(encoded)
-        return [rows[place : place + 1] for place in range(len(asked))]
+        return _guarded(lambda: self._model.encode([normalised(logs) for logs in asked]))
 
     def _decode(self, asked: Sequence[_Decoding]) -> list[Any]:
         """For each the decoder's result, or None where it is none of speech."""
         length = max(each.max_length for each in asked)
-        features = np.concatenate([each.encoded for each in asked]) if len(asked) > 1 else asked[0].encoded
-        results = self._generate(features, [[*each.prompt, *each.prefix] for each in asked], length)
+        encoded = [each.encoded for each in asked]
+        results = self._generate(encoded, [[*each.prompt, *each.prefix] for each in asked], length)
         return [self._spoken(each, result, length) for each, result in zip(asked, results, strict=True)]
 
-    def _generate(self, encoded: Encoded, prompts: list[list[int]], max_length: int) -> Sequence[Any]:
-        results: Sequence[Any] = _guarded(
-            lambda: self._model.generate(
-                _storage(encoded),
-                prompts,
-                beam_size=1,
-                max_length=max_length,
-                no_repeat_ngram_size=_NO_REPEAT_TOKENS * self._tokens_scale,
-                return_scores=True,
-                return_no_speech_prob=True,
-                return_logits_vocab=True,
-            )
-        )
-        return results
+    def _generate(self, encoded: Sequence[Encoded], prompts: list[list[int]], max_length: int) -> Sequence[Any]:
+        no_repeat = _NO_REPEAT_TOKENS * self._tokens_scale
+        return _guarded(lambda: self._model.generate(encoded, prompts, max_length=max_length, no_repeat=no_repeat))
 
     def _spoken(self, asked: _Decoding, result: Any, max_length: int) -> Any:
         """A caller's own result of a call that had room for `max_length`, or None where it is none of speech."""
         prompt = asked.prompt
 
         def generate(prompt: Sequence[int], length: int) -> Any:
-            return self._generate(asked.encoded, [list(prompt)], length)[0]
+            return self._generate([asked.encoded], [list(prompt)], length)[0]
 
         if asked.max_length < max_length and len(result.sequences_ids[0]) >= asked.longest_tokens:
             # It ran on where alone it would have been stopped; cut here, its score would be another one than alone.
@@ -301,9 +272,9 @@ class WhisperRecognizer:
 
     def _align(self, encoded: Encoded, tokens: Sequence[int], columns: int) -> list[float]:
         # The columns count as the encoder reads them, though its own frames are two columns long.
-        result = _guarded(lambda: self._model.align(_storage(encoded), self.tokens.opening, [list(tokens)], columns))[0]
+        pairs = _guarded(lambda: self._model.align(encoded, self.tokens.opening, tokens, columns))
         starts: dict[int, float] = {}
-        for token, frame in result.alignments:
+        for token, frame in pairs:
             starts.setdefault(token, frame * 2 / COLUMNS_PER_SECOND)
         latest = 0.0
         times = []
@@ -370,22 +341,6 @@ def _masses(logits: Any) -> Any:
     row = np.array(logits, dtype=np.float32)
     masses = np.exp(row - row.max())
     return masses / masses.sum()
-
-
-def _storage(array: Any) -> Any:
-    """The array as CTranslate2 takes it, which shares its memory."""
-    import ctranslate2  # noqa: PLC0415 - heavy: who loads no model does not pay for it
-
-    return ctranslate2.StorageView.from_array(array)
-
-
-def _array(storage: Any) -> Encoded:
-    """What lies in main memory as an array, which shares it where NumPy knows the type."""
-    import ctranslate2  # noqa: PLC0415 - heavy: who loads no model does not pay for it
-
-    if storage.dtype == ctranslate2.DataType.bfloat16:
-        storage = storage.to(ctranslate2.DataType.float32)
-    return np.asarray(storage)
 
 
 def _guarded(call: Callable[[], Result]) -> Result:

@@ -60,7 +60,7 @@ class WhisperRecognition(TurnRecognition[MelStream]):
         quiet = turn.is_quiet(samples)
         sounding = -(-samples // HOP_SAMPLES)
         columns = min(LONGEST_COLUMNS, max(LEAST_COLUMNS, sounding + PADDING_COLUMNS))
-        logs = turn.sound.columns(samples, columns + columns % 2)  # the encoder halves them
+        logs = turn.sound.columns(samples, columns + -columns % recognizer.column_step)
         stable = turn.agreement.stable
         # A forced beginning makes the decoder lose the end of short turns or say them twice, so only a window that is
         # about to be parted, whose tokens must be those of the text, pays for it.

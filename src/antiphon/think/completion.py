@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from antiphon.scheduling.border import Border
     from antiphon.scheduling.job import Job
     from antiphon.scheduling.lanes import Lane
-    from antiphon.think.llama_server import Completed, LlamaServer
+    from antiphon.think.completion_server import Completed, CompletionServer
 
 _LEAST_TOKENS = 2  # of a stretch of writing: less costs more in requests than it gives away
 
@@ -29,7 +29,7 @@ _LEAST_TOKENS = 2  # of a stretch of writing: less costs more in requests than i
 class Completion:
     """Begins to work when it is made."""
 
-    def __init__(self, server: LlamaServer, lane: Lane, job: Job, request: Mapping[str, object]) -> None:
+    def __init__(self, server: CompletionServer, lane: Lane, job: Job, request: Mapping[str, object]) -> None:
         self._server = server
         self._loop = asyncio.get_running_loop()
         self._steps: asyncio.Queue[Completed | None] = asyncio.Queue()

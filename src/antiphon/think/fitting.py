@@ -14,7 +14,7 @@ from antiphon.core.flow import Message
 from antiphon.think.context_window import choose_window, head_length, last_words
 
 if TYPE_CHECKING:
-    from antiphon.think.llama_server import LlamaServer
+    from antiphon.think.completion_server import CompletionServer
 
 _AROUND_MESSAGE_TOKENS = 8  # the markers of one message; chatml has 5
 _LEAST_ROOM_TOKENS = 32  # for the user's words; less is no conversation
@@ -24,7 +24,7 @@ _SIZES_KEPT = 512  # messages
 class MessageSizes:
     """How long messages are; shared by all conversations of a model."""
 
-    def __init__(self, server: LlamaServer) -> None:
+    def __init__(self, server: CompletionServer) -> None:
         self._server = server
         self._known: dict[Message, int] = {}  # those counted lately
 

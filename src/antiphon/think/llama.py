@@ -13,7 +13,7 @@ import asyncio
 import math
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
 from antiphon.core.clock import MILLISECOND_NS
 from antiphon.core.errors import CallerError, EngineError, check_range
@@ -25,6 +25,7 @@ from antiphon.think.completion import Completion
 from antiphon.think.fitting import Fitting, MessageSizes
 from antiphon.think.language_model import AUTO, NONE
 from antiphon.think.llama_server import LlamaServer, ServerPlan, check_model_file, read_chat_template
+from antiphon.think.llama_settings import LlamaSettings, copies_words
 from antiphon.think.seam import Seam, readable
 from antiphon.think.sentence_end import end_mass, without_final_mark
 from antiphon.think.slots import SlotTable
@@ -38,50 +39,11 @@ if TYPE_CHECKING:
 
     from antiphon.core.flow import ToolSpec
     from antiphon.scheduling.lanes import Lane
+    from antiphon.think.completion_server import Completed, CompletionServer
     from antiphon.think.language_model import Written
-    from antiphon.think.llama_server import Completed
 
 _MARGIN_TOKENS = 16  # begin of text, the reply's opening marker, and the last token, which needs a place as well
 _SMALLEST_CONTEXT_TOKENS = 256
-# A model file below this copies: SmolLM2 of 135 million parameters has 0.1 GB, and cannot do without; the next
-# larger ones that are in use, of half a billion, have 0.4 GB.
-_COPYING_BELOW_BYTES = 300_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LlamaSettings:
-    """How replies are chosen.
-
-    Raises:
-        CallerError: a value is out of its range; the message names the field.
-    """
-
-    temperature: Annotated[float, "0: the likeliest token, the same reply every time"] = 0.0
-    seed: Annotated[int, "of the draw, with a temperature"] = 0
-    repeat_penalty: Annotated[float, "1: none; small models tend to go in circles without"] = 1.1
-    repeat_last_tokens: Annotated[int, "how far back repetition is looked for"] = 64
-    template: Annotated[str, "a name of chat_template.TEMPLATES; empty: what the model file says"] = ""
-    # Read in one go: a stop takes effect after it, and other conversations wait for it. For 215 tokens 16, 32, 64,
-    # 128 and 512 took 2.18, 2.44, 2.26, 2.39 and 2.22 s of one thread's time on a busy machine: no cost beyond noise.
-    batch_tokens: Annotated[int, "of a prompt, read in one go; a stop takes effect after it"] = 32
-    end_candidates: Annotated[int, "tokens looked at for the end of a sentence"] = 40
-    reply_reserve_tokens: Annotated[int, "kept free for the reply when a prompt is read ahead"] = 256
-    tool_words: Annotated[
-        Literal["auto", "copied", "free"],
-        "copied: a tool's arguments are words of the caller and its result is the reply, which small models need; "
-        "free: the model's own words; auto: by the model file's size",
-    ] = "auto"
-
-    def __post_init__(self) -> None:
-        check_range("temperature", self.temperature, 0, 2)
-        check_range("seed", self.seed, 0, 2**32 - 2)
-        check_range("repeat_penalty", self.repeat_penalty, 1, 2)
-        check_range("repeat_last_tokens", self.repeat_last_tokens, 0, 4096)
-        check_range("batch_tokens", self.batch_tokens, 1, 4096)
-        check_range("end_candidates", self.end_candidates, 1, 1000)
-        check_range("reply_reserve_tokens", self.reply_reserve_tokens, 1, 65536)
-        if self.template:
-            template_named(self.template)
 
 
 class LlamaModel:
@@ -126,10 +88,32 @@ class LlamaModel:
             context_tokens=context_tokens,
             batch_tokens=settings.batch_tokens,
         )
-        server, at_work = LlamaServer(path, plan), set[Completion]()
-        copies = settings.tool_words == "copied" or (
-            settings.tool_words == "auto" and path.stat().st_size < _COPYING_BELOW_BYTES
+        return cls.around(
+            LlamaServer(path, plan),
+            lane=lane,
+            template=template,
+            conversations=conversations,
+            context_tokens=context_tokens,
+            settings=settings,
+            copies=copies_words(settings, path.stat().st_size),
+            name=path.stem,
         )
+
+    @classmethod
+    def around(  # noqa: PLR0913 - what a loader knows, each once
+        cls,
+        server: CompletionServer,
+        *,
+        lane: Lane,
+        template: ChatTemplate,
+        conversations: int,
+        context_tokens: int,
+        settings: LlamaSettings,
+        copies: bool,
+        name: str,
+    ) -> LlamaModel:
+        """The model that `server` computes, whatever it computes on."""
+        at_work = set[Completion]()
         asker = ToolAsker(server, lane, at_work, slot=conversations, context_tokens=context_tokens, copies=copies)
         shared = _Shared(
             server=server,
@@ -143,7 +127,7 @@ class LlamaModel:
             sizes=MessageSizes(server),
             at_work=at_work,
         )
-        return cls(shared, name=path.stem)
+        return cls(shared, name=name)
 
     def open(self) -> LlamaThinking:
         return LlamaThinking(self._shared)
@@ -166,7 +150,7 @@ class LlamaModel:
 class _Shared:
     """What the conversations of one model have in common."""
 
-    server: LlamaServer
+    server: CompletionServer
     lane: Lane
     slots: SlotTable
     template: ChatTemplate
@@ -344,7 +328,8 @@ class LlamaThinking:
         self._closed = True
         if self._ahead is not None:
             self._ahead.ask_to_stop()
-        self._shared.slots.forget(self)
+        for slot in self._shared.slots.forget(self):
+            self._shared.server.forget(slot)
 
     async def _begin(
         self, messages: Sequence[Message], stage: Stage, wanted: Mapping[str, object], *, reply: str | None = None

@@ -18,12 +18,13 @@ import platform
 import secrets
 import struct
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from antiphon.core.errors import CallerError, EngineError, MachineError
 from antiphon.scheduling.openmp import limit_spinning
+from antiphon.think.completion_server import Completed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,19 +43,6 @@ class ServerPlan:
     conversations: int  # slots
     context_tokens: int  # for each of them
     batch_tokens: int  # the most of a prompt that is read in one go
-
-
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """One step of a completion: a piece of text, or only progress through the prompt."""
-
-    text: str
-    reached_limit: bool = field(default=False, kw_only=True)  # the last step: no more tokens were allowed
-    candidates: tuple[tuple[str, float], ...] = ()  # likely tokens here and their log-probabilities, if asked for
-    candidate_ids: tuple[int, ...] = ()  # the same tokens' numbers
-    prompt_tokens: int | None = None  # of the whole prompt, while it is read
-    cached_tokens: int = 0  # of these, those that need not be read
-    read_tokens: int = 0  # of these, those that are read by now
 
 
 class LlamaServer:
@@ -143,6 +131,9 @@ class LlamaServer:
             raise EngineError("the language model could not tell a text's tokens") from error
         finally:
             line.close()
+
+    def forget(self, slot: int) -> None:
+        """Nothing is gained by it: a slot's memory is set aside for good, and the next owner reads over it."""
 
     def close(self) -> None:
         """Accept no more calls; the model is freed when the last one in progress has returned."""

@@ -43,13 +43,16 @@ class SlotTable:
                 turn.set_result(self._hand(slot, owner))
                 return
 
-    def forget(self, owner: object) -> None:
-        """`owner` is gone; its slot is the first to be handed out next."""
+    def forget(self, owner: object) -> list[int]:
+        """`owner` is gone; its slots, which are the first to be handed out next."""
+        freed = []
         for slot, holder in enumerate(self._owners):
             if holder is owner:
                 self._owners[slot] = None
                 self._by_use.remove(slot)
                 self._by_use.insert(0, slot)
+                freed.append(slot)
+        return freed
 
     def _find(self, owner: object) -> int | None:
         idle = [slot for slot in self._by_use if slot not in self._at_work]

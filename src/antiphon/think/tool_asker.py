@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from antiphon.core.flow import Message, ToolSpec
     from antiphon.scheduling.lanes import Lane
-    from antiphon.think.llama_server import Completed, LlamaServer
+    from antiphon.think.completion_server import Completed, CompletionServer
 
 _CANDIDATES = 500  # whose odds are told; a name beyond them counts as the last of them
 _LONGEST_ARGUMENTS_TOKENS = 160
@@ -46,7 +46,14 @@ class ToolAsker:
     """Asks one model; shared by all conversations."""
 
     def __init__(
-        self, server: LlamaServer, lane: Lane, at_work: set[Completion], *, slot: int, context_tokens: int, copies: bool
+        self,
+        server: CompletionServer,
+        lane: Lane,
+        at_work: set[Completion],
+        *,
+        slot: int,
+        context_tokens: int,
+        copies: bool,
     ) -> None:
         """`copies`: arguments are made of the caller's own words."""
         self._server = server

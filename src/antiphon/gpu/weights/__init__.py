@@ -1,0 +1,1 @@
+"""Model files in, tensors out: llama.cpp's, Hugging Face's and CTranslate2's formats."""
