@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from antiphon.config import Config
+    from antiphon.hardware.stage_plans import StagePlan
     from antiphon.scheduling.lanes import Lane
 
 pytestmark = pytest.mark.unit
@@ -40,8 +41,8 @@ def ears(monkeypatch: pytest.MonkeyPatch) -> list[Ears]:
     """The recognizers that were loaded."""
     loaded: list[Ears] = []
 
-    def load(name: str, _config: Config, _store: Store, lane: Lane, threads: int) -> Ears:
-        loaded.append(Ears(name, lane, threads))
+    def load(name: str, _config: Config, _store: Store, lane: Lane, stage: StagePlan) -> Ears:
+        loaded.append(Ears(name, lane, stage.threads))
         return loaded[-1]
 
     monkeypatch.setattr(loading, "_recognizer", load)
@@ -87,6 +88,8 @@ def test_a_quick_recognizer_that_is_not_here_is_told(name: str, kind: type[Excep
     lanes = Lanes.of(made, settings, MonotonicClock())
     try:
         with pytest.raises(kind, match="moonshine-tiny"):
-            loading._recognizer(name, settings, Store(tmp_path), lanes.by_role[Role.QUICK_RECOGNIZER], 1)
+            loading._recognizer(
+                name, settings, Store(tmp_path), lanes.by_role[Role.QUICK_RECOGNIZER], made.stage(Role.QUICK_RECOGNIZER)
+            )
     finally:
         lanes.close()

@@ -109,7 +109,7 @@ def plan_recognizer(ground: Ground) -> StagePlan:
 
 def plan_quick_recognizer(ground: Ground) -> StagePlan:
     """What a reply begins with: short calls, beside whatever else is heard and judged in the pause."""
-    model = ground.choice.quick_name
+    model = ground.choice.quick_recognizer
     planned = min(QUICK_THREADS, ground.topology.home.whole)
     one_ms, two_ms = (ground.costs.quick_recognition_ns(threads) / MILLISECOND_NS for threads in (1, 2))
     if planned > 1:
@@ -276,14 +276,14 @@ def _recognizer_device(ground: Ground) -> tuple[str, Reason]:
     elif is_moonshine(ground.choice.recognizer):
         text = "Moonshine computes on the processor."
     else:
-        text = "Unless gpu.recognizer says where, gpu.device does."
+        text = "The settings say where: gpu.device, unless gpu.recognizer does."
     given = f"cuda:{gpus[0].index}" if on_gpu else None if asked == "auto" else "cpu"
     return decide("device", "cpu", text, setting="gpu.recognizer" if asked != "auto" else "gpu.device", given=given)
 
 
 def _language_model_device(ground: Ground) -> tuple[str, Reason]:
     gpus = ground.facts.gpus
-    text = "The built-in engine computes on the processor; gpu.device or an address as the model's name moves it."
+    text = "The built-in engine computes on the processor; gpu.device=cuda or an address as the model's name moves it."
     given = f"cuda:{gpus[0].index}" if gpus and ground.gpu.device == "cuda" else None
     return decide("device", "cpu", text, setting="gpu.device", given=given)
 
