@@ -109,7 +109,7 @@ def plan_recognizer(ground: Ground) -> StagePlan:
 
 def plan_quick_recognizer(ground: Ground) -> StagePlan:
     """What a reply begins with: short calls, beside whatever else is heard and judged in the pause."""
-    model = ground.choice.quick_recognizer
+    model = ground.choice.quick_name
     planned = min(QUICK_THREADS, ground.topology.home.whole)
     one_ms, two_ms = (ground.costs.quick_recognition_ns(threads) / MILLISECOND_NS for threads in (1, 2))
     if planned > 1:
