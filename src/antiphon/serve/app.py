@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
@@ -18,8 +19,11 @@ from antiphon import __version__
 from antiphon.core.errors import CallerError, MachineError
 from antiphon.serve import ending as endings
 from antiphon.serve.client_secrets import read_request
+from antiphon.serve.cross_origin import CrossOrigin
 from antiphon.serve.metrics import CONTENT_TYPE
 from antiphon.serve.reception import RETRY_AFTER_S, refusal
+from antiphon.serve.status import status
+from antiphon.serve.web_files import WebFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from antiphon.serve.reception import Reception
 
 BODY_S = 10.0  # for a request's body to come
+PAGES = {"/": "index.html", "/status": "status.html", "/embed.js": "embed.js"}
 LARGEST_BODY_BYTES = 256 * 1024  # of a request for a secret; tools with long schemas fit
 
 
@@ -37,10 +42,14 @@ def make_app(
     reception: Reception, lifespan: Callable[[Starlette], AbstractAsyncContextManager[None]] | None = None
 ) -> Starlette:
     """The application that serves what `reception` offers."""
-    pages = _Pages(reception)
+    pages, files = _Pages(reception), WebFiles()
     routes: list[Route | WebSocketRoute] = [
         Route("/health", pages.health),
         Route("/metrics", pages.metrics),
+        Route("/about.json", pages.about),
+        Route("/status.json", pages.status),
+        *(Route(path, _page(files, name)) for path, name in PAGES.items()),
+        Route("/web/{name:path}", lambda request: files.answer(request, request.path_params["name"])),
         Route("/v1/models", pages.models),
         Route("/v1/models/{name:path}", pages.model),
     ]
@@ -48,7 +57,12 @@ def make_app(
         routes.append(WebSocketRoute(path, reception.receive))
         routes.append(Route(path, pages.upgrade_wanted))
         routes.append(Route(f"{path}/client_secrets", pages.client_secrets, methods=["POST"]))
-    return Starlette(routes=routes, lifespan=lifespan)
+    around = [Middleware(CrossOrigin, origins=reception.origins)]
+    return Starlette(routes=routes, middleware=around, lifespan=lifespan)
+
+
+def _page(files: WebFiles, name: str) -> Callable[[Request], Response]:
+    return lambda request: files.answer(request, name)
 
 
 class _Pages:
@@ -75,6 +89,21 @@ class _Pages:
         if not self._reception.knows(request.headers):
             return _key_wanted()
         return Response(self._reception.metrics.text(), media_type=None, headers={"content-type": CONTENT_TYPE})
+
+    async def about(self, request: Request) -> Response:
+        """What the page has to know before it connects; to whom shows a key, if one is needed, more than that."""
+        here = self._reception
+        told: dict[str, object] = {"key_needed": here.keys.are_needed, "condition": here.condition}
+        if here.knows(request.headers):
+            told |= {"models": here.offer.models, "voices": here.offer.voices, "version": __version__}
+        return JSONResponse(told, headers={"cache-control": "no-store"})
+
+    async def status(self, request: Request) -> Response:
+        """How the server does, for its own page and for scripts; a key opens it, as it does /metrics."""
+        if not self._reception.knows(request.headers):
+            return _key_wanted()
+        told = status(self._reception, now_s=time.time(), since_s=self._since_s)
+        return JSONResponse(told, headers={"cache-control": "no-store"})
 
     async def models(self, request: Request) -> Response:
         if not self._reception.knows(request.headers):

@@ -69,7 +69,7 @@ class Connection:
         self._record: Record = NOT_RECORDED
         self._ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self._is_draining = False
-        self._heard_ns = premises.clock.now_ns()
+        self._heard_ns = self._begun_ns = premises.clock.now_ns()
         self._outbox = Outbox(
             Bounds(events=premises.settings.send_queue_events, bytes=premises.settings.send_queue_bytes),
             clock=premises.clock,
@@ -82,6 +82,18 @@ class Connection:
     def is_open(self) -> bool:
         """Whether a conversation is held, which takes a place."""
         return self._session is not None
+
+    def about(self) -> dict[str, object]:
+        """What may be known of the conversation by whoever runs the server: no words, no address."""
+        now_ns, session = self._premises.clock.now_ns(), self._session
+        return {
+            "id": self._terms.id,
+            "model": self._terms.model,
+            "age_s": round((now_ns - self._begun_ns) / SECOND_NS, 1),
+            "turns": session.dialogue.turn if session else 0,
+            "phase": session.dialogue.phase.value if session else "",
+            "waiting_events": self._outbox.waiting[0],
+        }
 
     def end(self, ending: Ending) -> None:
         """End the conversation; the first reason given is the one told."""

@@ -6,10 +6,13 @@ Units: seconds, as Prometheus has it. Threads: any; the library locks.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from antiphon.serve.recent_turns import RecentTurns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +32,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry(auto_describe=True)
+        self.recent = RecentTurns(now_s=time.time)
         self.turns = Counter(
             "antiphon_turns", "Turns of callers, by what became of them", ["outcome"], registry=registry
         )

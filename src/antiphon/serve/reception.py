@@ -65,7 +65,7 @@ class Reception:
         self.capacity = config.capacity.conversations  # until the runtime has found out how many it can hold
         self.keys = Keys(config.serve.keys)
         self.secrets = ClientSecrets(config.serve.client_secrets, now_s=time.time)
-        self._origins = Origins(config.serve.origins, keys_are_needed=self.keys.are_needed)
+        self.origins = Origins(config.serve.origins, keys_are_needed=self.keys.are_needed)
         self._pick_up = pick_up
         self._clock = clock
         self._records = Records(config.record)
@@ -100,6 +100,15 @@ class Reception:
             clock=self._clock,
             records=self._records,
         )
+
+    @property
+    def runtime(self) -> Runtime | None:
+        """What conversations share; None while models load."""
+        return self._premises.runtime if self._premises else None
+
+    def guests(self) -> list[dict[str, object]]:
+        """The conversations that are held, the longest first."""
+        return sorted((each.about() for each in self._connections if each.is_open), key=_age_s, reverse=True)
 
     def knows(self, headers: Mapping[str, str]) -> bool:
         """Whether a request other than a conversation's shows one of the keys, if any are needed."""
@@ -176,7 +185,7 @@ class Reception:
     async def _turn_away(self, socket: WebSocket) -> bool:
         """Refuse by HTTP status whom no key could help; whether it was done."""
         origin = socket.headers.get("origin")
-        if not self._origins.allow(origin, socket.headers.get("host", "")):
+        if not self.origins.allow(origin, socket.headers.get("host", "")):
             message = "pages of this origin may not connect; the server's serve.origins lists those that may"
             await self._deny(socket, 403, "origin_not_allowed", message)
             return True
@@ -217,6 +226,12 @@ def refusal(status: int, code: str, message: str) -> JSONResponse:
         headers["www-authenticate"] = "Bearer"
     body = {"error": {"message": message, "type": kind, "param": None, "code": code}}
     return JSONResponse(body, status_code=status, headers=headers)
+
+
+def _age_s(guest: dict[str, object]) -> float:
+    age = guest["age_s"]
+    assert isinstance(age, float)
+    return age
 
 
 def _traceparent(headers: Mapping[str, str]) -> str:
