@@ -44,7 +44,8 @@ export class Conversation extends EventTarget {
     this.transport = null;
     this.isSounding = false;
     this.isReplying = false;
-    this.tries = 0;
+    this.tries = 0; // at a connection that was lost
+    this.attempt = 0; // numbers transports; one that is given up counts no more
     this.lastError = { code: "", message: "" };
     this.heldSince = 0;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -142,6 +143,7 @@ export class Conversation extends EventTarget {
   }
 
   hangUp() {
+    this.attempt += 1;
     this.transport?.close();
     this.transport = null;
     this.sound?.close();
@@ -156,7 +158,7 @@ export class Conversation extends EventTarget {
 
   async connect() {
     const sound = this.sound;
-    if (!sound) return;
+    if (!sound || !this.isOn) return;
     this.lastError = { code: "", message: "" };
     let secret;
     try {
@@ -167,7 +169,7 @@ export class Conversation extends EventTarget {
     }
     const where = { server: this.wishes.server, secret, model: this.wishes.model };
     if (this.wishes.transport !== "websocket") {
-      const webrtc = new WebRtcTransport(where, sound, this.listener(() => this.transport === webrtc));
+      const webrtc = new WebRtcTransport(where, sound, this.listener());
       this.transport = webrtc;
       try {
         await webrtc.open();
@@ -185,13 +187,15 @@ export class Conversation extends EventTarget {
         }
       }
     }
-    const socket = new SocketTransport(where, sound, this.listener(() => this.transport === socket));
+    const socket = new SocketTransport(where, sound, this.listener());
     this.transport = socket;
     await socket.open();
   }
 
-  /** @param {() => boolean} isPresent whether the transport is the one that counts @returns {import("./socket_transport.js").Listener} */
-  listener(isPresent) {
+  /** For a new transport; what older ones still say counts no more. @returns {import("./socket_transport.js").Listener} */
+  listener() {
+    const attempt = (this.attempt += 1);
+    const isPresent = () => attempt === this.attempt;
     return {
       event: (event) => isPresent() && this.take(event),
       closed: () => isPresent() && this.lost(),
@@ -222,6 +226,7 @@ export class Conversation extends EventTarget {
   /** The connection is gone; unless somebody said why, it is opened again. */
   lost() {
     const { code, message } = this.lastError;
+    this.attempt += 1;
     this.transport = null;
     this.isReplying = this.isSounding = this.isHeld = false;
     this.transcript.cut();
