@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
 from antiphon import __version__
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from antiphon.serve.reception import Reception
 
 BODY_S = 10.0  # for a request's body to come
-PAGES = {"/": "index.html", "/status": "status.html", "/embed.js": "embed.js"}
+PAGES = {"/": "index.html", "/status": "status.html"}
 LARGEST_BODY_BYTES = 256 * 1024  # of a request for a secret; tools with long schemas fit
 
 
@@ -49,6 +49,7 @@ def make_app(
         Route("/about.json", pages.about),
         Route("/status.json", pages.status),
         *(Route(path, _page(files, name)) for path, name in PAGES.items()),
+        Route("/embed.js", lambda _request: RedirectResponse("web/embed.js")),  # where its imports are beside it
         Route("/web/{name:path}", lambda request: files.answer(request, request.path_params["name"])),
         Route("/v1/models", pages.models),
         Route("/v1/models/{name:path}", pages.model),

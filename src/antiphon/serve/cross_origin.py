@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from antiphon.serve.keys import Origins
 
-OPEN_PATHS = ("/web/", "/embed.js", "/v1/realtime/calls", "/realtime/calls")
+OPEN_PATHS = ("/web/", "/embed.js", "/about.json", "/v1/realtime/calls", "/realtime/calls")
 ALLOWED = {
     "access-control-allow-methods": "GET, POST, OPTIONS",
     "access-control-allow-headers": "authorization, content-type",

@@ -232,13 +232,31 @@ export class Conversation extends EventTarget {
     this.transcript.cut();
     this.changed("transcript");
     const pause = RETRY_MS[this.tries];
-    if (!isPassing(code) || pause === undefined || (this.state === "connecting" && this.tries === 0 && code === "")) {
+    const isFirst = this.state === "connecting" && this.tries === 0;
+    if (isFirst && code === "") {
+      void this.explain();
+      return;
+    }
+    if (!isPassing(code) || pause === undefined) {
       this.fail(serverProblem(code, message));
       return;
     }
     this.tries += 1;
     this.to("reconnecting");
     this.retrying = setTimeout(() => void this.connect(), pause);
+  }
+
+  /** It was turned away before a word could be said, which a browser is not told the reason of. */
+  async explain() {
+    let condition = "";
+    try {
+      ({ condition } = await (await fetch(new URL("about.json", this.wishes.server))).json());
+    } catch {
+      // nobody is there
+    }
+    if (this.state !== "connecting") return; // ended meanwhile
+    const isAway = condition === "loading" || condition === "draining";
+    this.fail(serverProblem(isAway ? `server_${condition}` : condition === "ready" ? "origin_not_allowed" : "", ""));
   }
 
   /** @param {any} event */

@@ -31,6 +31,7 @@ export class LatencyView {
     const turn = this.turns.all.find((one) => one.id === this.chosen) ?? this.turns.all.at(-1);
     const width = this.chart.clientWidth;
     byId("waterfall").hidden = !turn;
+    byId("before").hidden = Boolean(turn);
     if (!turn || width < 80) return;
     byId("waterfall-title").textContent = `Turn ${turn.number}: where the time went`;
     byId("beside").textContent = beside(turn);

@@ -6,7 +6,7 @@ const RATE = 24000;
 const AUDIBLE = 0.004; // of full scale; softer is breath and dither
 const REPORT_S = 0.05;
 const FADE = 128; // samples from full to nothing when the sound is broken off, so that nothing clicks
-const LEADS_S = [0.03, 0.06, 0.12, 0.2]; // held before an item begins; one step more after each gap
+const LEADS_S = [0.025, 0.06, 0.12, 0.2]; // held before an item begins; one step more after each gap
 
 class Playback extends AudioWorkletProcessor {
   constructor() {

@@ -51,11 +51,6 @@ export function microphoneProblem(name, where) {
 const SAID = {
   session_limit_reached: {
     title: "All places are taken",
-    remedy: "The server holds as many conversations as it can. Try again in a moment.",
-    retry: true,
-  },
-  server_busy: {
-    title: "The server is busy",
     remedy: "One more conversation would make the others slow. Try again in a moment.",
     retry: true,
   },
@@ -83,6 +78,11 @@ const SAID = {
   slow_client: {
     title: "This device could not keep up",
     remedy: "The server’s sound was not read in time. Close other programs or pages, then try again.",
+    retry: true,
+  },
+  server_draining: {
+    title: "The server is shutting down",
+    remedy: "Try again once it has been started anew.",
     retry: true,
   },
   server_loading: {

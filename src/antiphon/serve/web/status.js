@@ -3,7 +3,7 @@ import { byId, html, svg } from "./dom.js";
 import { summary, ticks } from "./statistics.js";
 
 const EVERY_MS = 2000;
-const HEIGHT = 180;
+const HEIGHT = 240;
 const LEFT = 52;
 const WINDOW_S = 900;
 
@@ -147,7 +147,7 @@ function chart(recent, now) {
   });
   picture.append(svg("polyline", { class: "running", points: running.join(" ") }));
   for (const turn of turns) {
-    const dot = svg("circle", { class: `turn${turn.outcome === "heard" ? "" : " other"}`, cx: x(turn.at_s), cy: y(turn.voice_to_voice_ms), r: 4 });
+    const dot = svg("circle", { class: `turn${["retracted", "failed"].includes(turn.outcome) ? " other" : ""}`, cx: x(turn.at_s), cy: y(turn.voice_to_voice_ms), r: 4 });
     dot.append(svg("title", {}, `${Math.round(turn.voice_to_voice_ms)} ms, ${turn.outcome}`));
     picture.append(dot);
   }

@@ -91,13 +91,15 @@ function curve(turn, x, whole) {
   const points = certainty(turn.opinions, confirmed);
   if (!points.length) return [svg("text", { class: "empty", x: x(0) + 8, y: TOP + CURVE / 2 + 4 }, "nobody had to judge")];
   const base = TOP + CURVE;
-  const path = points.map(({ at, sure }) => `${x(at).toFixed(1)},${(TOP + 4 + curveY(sure)).toFixed(1)}`);
+  const line = [{ at: 0, sure: 0 }, { at: points[0].at, sure: 0 }, ...points]; // nothing is known before the words are
+  const path = line.map(({ at, sure }) => `${x(at).toFixed(1)},${(TOP + 4 + curveY(sure)).toFixed(1)}`);
   const limit = TOP + 4 + curveY(1 - turn.opinions[0].risk);
-  const first = points[0].at;
-  const last = points[points.length - 1].at;
+  const { at: last, sure } = points[points.length - 1];
+  const y = TOP + 4 + curveY(sure);
   return [
     svg("line", { class: "limit", x1: x(0), x2: x(whole), y1: limit, y2: limit }),
-    svg("polygon", { class: "under", points: [`${x(first)},${base}`, ...path, `${x(last)},${base}`].join(" ") }),
+    svg("polygon", { class: "under", points: [...path, `${x(whole)},${y}`, `${x(whole)},${base}`, `${x(0)},${base}`].join(" ") }),
+    svg("line", { class: "decided", x1: x(last), x2: x(whole), y1: y, y2: y }),
     svg("polyline", { class: "curve", points: path.join(" ") }),
     ...turn.opinions
       .filter((opinion) => opinion.silence <= whole)
