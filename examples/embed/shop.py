@@ -84,6 +84,7 @@ def main() -> int:
         server.serve_forever()
     except KeyboardInterrupt:
         return 130
+    return 0
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 RATE_HZ = 48_000
+POLL_MS = 40
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 WITH_TOOL = '''
 from antiphon import Agent, tool
@@ -33,7 +35,7 @@ def look_up_price(drink: str) -> str:
     return f"A {drink} is three dollars."
 
 
-agent = Agent(instructions="You are a barista.", vocabulary=("triple shot", "cappuccino", "skim milk"), tools=(look_up_price,))
+agent = Agent(instructions="You are a barista.", vocabulary=("cappuccino", "skim milk"), tools=(look_up_price,))
 '''
 
 
@@ -48,10 +50,16 @@ class Visit:
     def state(self, *wanted: str, within_s: float = 30.0) -> None:
         """Wait until the conversation is in one of these states."""
         names = ", ".join(f'"{name}"' for name in wanted)
-        self.page.wait_for_function(f"[{names}].includes(window.antiphon.state)", timeout=within_s * 1000)
+        self.until(f"[{names}].includes(window.antiphon.state)", within_s)
 
     def until(self, expression: str, within_s: float = 30.0) -> None:
-        self.page.wait_for_function(expression, timeout=within_s * 1000)
+        end_s = time.monotonic() + within_s
+        while not self.page.evaluate(expression):  # the driver's own way to wait is stopped by the page's policy
+            if time.monotonic() > end_s:
+                told = "[antiphon.state, antiphon.problem, antiphon.transcript.entries, antiphon.turns.all]"
+                shown = self.page.evaluate(f"window.antiphon ? JSON.stringify({told}) : ''")
+                raise AssertionError(f"never: {expression}; {shown}; {self.complaints}")
+            self.page.wait_for_timeout(POLL_MS)
 
     def value(self, expression: str) -> Any:
         return self.page.evaluate(expression)

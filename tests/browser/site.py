@@ -1,4 +1,4 @@
-"""The server as a process of its own, that can be stopped and started at the same address; a network that can be cut."""
+"""The server as a process of its own, stopped and started at the same address; a network that can be cut."""
 
 from __future__ import annotations
 
@@ -110,10 +110,11 @@ class Wire:
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
 
     def __enter__(self) -> Self:
-        self._server = self._loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", self.port))
-        self.port = self._server.sockets[0].getsockname()[1]
         self._thread = threading.Thread(target=self._loop.run_forever, name="wire")
         self._thread.start()
+        starting = asyncio.start_server(self._serve, "127.0.0.1", self.port)
+        self._server = asyncio.run_coroutine_threadsafe(starting, self._loop).result(10)
+        self.port = self._server.sockets[0].getsockname()[1]
         return self
 
     def __exit__(
@@ -121,7 +122,6 @@ class Wire:
     ) -> None:
         self._loop.call_soon_threadsafe(self._end)
         self._thread.join(10)
-        self._loop.run_until_complete(asyncio.sleep(0.05))
         self._loop.close()
 
     @property
@@ -141,7 +141,7 @@ class Wire:
         self._abort()
         for task in asyncio.all_tasks(self._loop):
             task.cancel()
-        self._loop.call_soon(self._loop.stop)
+        self._loop.call_later(0.05, self._loop.stop)
 
     def _abort(self) -> None:
         for writer in tuple(self._writers):

@@ -1,4 +1,4 @@
-"""A server as it runs -> one JSON object: who is here, how fast turns were, which engines, the plan, what became of drafts.
+"""A server as it runs -> one JSON object: who is here, how fast turns were, engines, the plan, drafts' fates.
 
 It reads and changes nothing. No words, no keys, no addresses of callers. Units: epoch seconds, ms.
 Threads: the event loop.
