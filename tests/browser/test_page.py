@@ -62,6 +62,8 @@ def test_talking_over_a_reply_strikes_out_what_nobody_heard(site: Site, visit: O
         here.page.screenshot(path=pictures / "mid_turn.png")
         here.until("window.antiphon.transcript.entries.some((one) => one.unheard)")
         here.until("window.antiphon.turns.all[1]?.page > 0")
+        here.until("window.antiphon.transcript.entries[3]?.text")
+        here.page.wait_for_timeout(250)
         here.page.screenshot(path=pictures / "after_barge_in.png")
         here.page.screenshot(path=PICTURE)
         entries = here.entries()

@@ -229,6 +229,8 @@ export class Conversation extends EventTarget {
     this.attempt += 1;
     this.transport = null;
     this.isReplying = this.isSounding = this.isHeld = false;
+    this.levels = { in: 0, out: 0 };
+    this.changed("level");
     this.transcript.cut();
     this.changed("transcript");
     const pause = RETRY_MS[this.tries];

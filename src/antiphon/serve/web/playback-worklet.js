@@ -6,18 +6,20 @@ const RATE = 24000;
 const AUDIBLE = 0.004; // of full scale; softer is breath and dither
 const REPORT_S = 0.05;
 const FADE = 128; // samples from full to nothing when the sound is broken off, so that nothing clicks
-const LEADS_S = [0.025, 0.06, 0.12, 0.2]; // held before an item begins; one step more after each gap
+// An item begins so long after its first piece has come, for the server sends what is due and nothing ahead: what comes
+// later than that leaves a gap. One step more after each gap.
+const LEADS_S = [0.012, 0.04, 0.1, 0.2];
 
 class Playback extends AudioWorkletProcessor {
   constructor() {
     super();
     /** @type {{item: string, samples: Float32Array, at: number}[]} */
     this.queue = [];
-    this.waiting = 0; // samples in the queue
     this.item = "";
     this.played = 0; // samples of the item, at the context's rate
     this.isHeard = false; // something audible of it
     this.isRunning = false;
+    this.since = 0; // when the first piece came that waits
     this.ended = ""; // the item of which no more will come
     this.gaps = 0;
     this.energy = 0;
@@ -37,8 +39,8 @@ class Playback extends AudioWorkletProcessor {
         this.resampler = new Resampler(RATE, sampleRate);
       }
       const samples = this.resampler.push(pcm);
+      if (!this.queue.length) this.since = currentFrame;
       this.queue.push({ item: message.item, samples, at: 0 });
-      this.waiting += samples.length;
     } else if (message.kind === "end") {
       this.ended = message.item;
     } else if (message.kind === "flush") {
@@ -52,7 +54,6 @@ class Playback extends AudioWorkletProcessor {
     this.fade = this.tail.length;
     if (this.item) this.port.postMessage({ kind: "stopped", item: this.item, seconds: this.played / sampleRate });
     this.queue = [];
-    this.waiting = 0;
     this.isRunning = false;
     this.item = "";
   }
@@ -62,7 +63,7 @@ class Playback extends AudioWorkletProcessor {
     const output = outputs[0][0];
     if (!this.isRunning && this.queue.length) {
       const lead = LEADS_S[Math.min(this.gaps, LEADS_S.length - 1)];
-      this.isRunning = this.waiting >= lead * sampleRate || this.queue[0].item === this.ended;
+      this.isRunning = currentFrame - this.since >= lead * sampleRate || this.queue[0].item === this.ended;
     }
     let at = 0;
     if (this.fade) {
@@ -87,7 +88,6 @@ class Playback extends AudioWorkletProcessor {
       at += count;
       piece.at += count;
       this.played += count;
-      this.waiting -= count;
       if (piece.at === piece.samples.length) this.queue.shift();
     }
     for (const channel of outputs[0].slice(1)) channel.set(output);

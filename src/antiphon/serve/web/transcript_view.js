@@ -41,7 +41,7 @@ export class TranscriptView {
 function draw(entry) {
   const isSaid = entry.text || entry.unheard;
   const said = html("div", { class: "said" }, ...(entry.kind === "tool" ? tool(entry) : speech(entry)));
-  if (!isSaid && entry.kind !== "tool") said.append("…");
+  if (!isSaid && entry.kind === "user") said.append("…");
   const item = html("li", { class: `entry ${entry.kind} ${entry.state}` }, html("div", { class: "who" }, WHO[entry.kind]), said);
   const why = reason(entry);
   if (why) item.append(html("div", { class: "why" }, why));
