@@ -115,7 +115,10 @@ def visit(playwright: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         visiting = Visit(page, [], [])
         page.on("request", lambda request: visiting.requests.append(request.url))
         page.on(
-            "console", lambda message: visiting.complaints.append(message.text) if message.type == "error" else None
+            "console",
+            lambda message: (
+                visiting.complaints.append(f"{message.text} {message.location}") if message.type == "error" else None
+            ),
         )
         page.on("pageerror", lambda error: visiting.complaints.append(str(error)))
         page.goto(url)

@@ -44,7 +44,9 @@ def _web_site(handler: type[SimpleHTTPRequestHandler]) -> Iterator[str]:
 
 
 @contextmanager
-def _shop(language_model: LoopbackServer, folder: Path, handler: type[SimpleHTTPRequestHandler]) -> Iterator[tuple[str, Site]]:
+def _shop(
+    language_model: LoopbackServer, folder: Path, handler: type[SimpleHTTPRequestHandler]
+) -> Iterator[tuple[str, Site]]:
     """A site, and a voice server with a key that lets it in."""
     with _web_site(handler) as origin:
         flags = ("--set", f"models.language_model={language_model.url}", "--origin", origin)
@@ -108,7 +110,7 @@ def test_a_site_that_is_not_listed_gets_nothing(site: Site, visit: Open, tmp_pat
 
 
 AGENTS_PAGE = """<!doctype html><title>OpenAI's client</title><script type="module">
-import { RealtimeAgent, RealtimeSession, OpenAIRealtimeWebSocket, OpenAIRealtimeWebRTC } from "./openai-realtime-agents.mjs";
+import { RealtimeAgent, RealtimeSession } from "./openai-realtime-agents.mjs";
 window.happened = [];
 window.talk = async (url, secret, kind, pcm) => {
   const agent = new RealtimeAgent({ name: "barista", instructions: "You are a barista." });

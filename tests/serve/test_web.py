@@ -56,7 +56,7 @@ def test_every_module_that_is_imported_is_there() -> None:
     for name in files.names:
         if name.endswith(".js"):
             text = files._files[name].body.decode()
-            for wanted in re.findall(r'^(?:import|export) [^"]*"([^"]+)";', text, re.MULTILINE):
+            for wanted in re.findall(r'^(?:import|export)\b[^";]*\bfrom "([^"]+)";', text, re.MULTILINE):
                 assert wanted.startswith("./"), f"{name} imports {wanted}"
                 assert wanted[2:] in files.names, f"{name} imports {wanted}"
             assert "http://" not in text.replace("http://localhost", "").replace("http://www.w3.org/2000/svg", "")

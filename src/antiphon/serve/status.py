@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from antiphon import __version__
+from antiphon.hardware.plan import Role
 
 if TYPE_CHECKING:
     from prometheus_client import Counter
@@ -42,7 +43,7 @@ def status(reception: Reception, *, now_s: float, since_s: float) -> dict[str, o
         "drafts": _by_label(metrics.drafts),
         "stage_failures": _by_label(metrics.stage_failures),
         "engines": _engines(runtime.engines) if runtime is not None else [],
-        "plan": _plan(runtime.plan) if runtime is not None and runtime.plan is not None else None,
+        "plan": _plan(runtime.plan, runtime.engines) if runtime is not None and runtime.plan is not None else None,
     }
 
 
@@ -72,7 +73,13 @@ def _engines(engines: Engines) -> list[dict[str, str]]:
     return [{"role": role, "name": str(getattr(engine, "name", ""))} for role, engine in found.items() if engine]
 
 
-def _plan(plan: Plan) -> dict[str, object]:
+def _plan(plan: Plan, engines: Engines) -> dict[str, object]:
+    """The plan as it is carried out; a language model's path or address is nobody else's business."""
+
+    def shown(text: str) -> str:
+        return text.replace(private, engines.language_model.name) if private else text
+
+    private = next((stage.model for stage in plan.stages if stage.stage is Role.LANGUAGE_MODEL), "")
     return {
         "callers": plan.callers,
         "usable_cores": plan.usable_cores,
@@ -80,14 +87,15 @@ def _plan(plan: Plan) -> dict[str, object]:
             {
                 "stage": str(stage.stage),
                 "engine": stage.engine,
-                "model": stage.model,
+                "model": shown(stage.model),
                 "device": stage.device,
                 "threads": stage.threads,
                 "cores": list(stage.cores),
                 "batch": stage.batch,
                 "width": stage.width,
                 "reasons": [
-                    {"choice": reason.choice, "value": reason.value, "text": reason.text} for reason in stage.reasons
+                    {"choice": reason.choice, "value": reason.value, "text": shown(reason.text)}
+                    for reason in stage.reasons
                 ],
             }
             for stage in plan.stages

@@ -23,6 +23,7 @@ export class LatencyView {
     byId("p50").textContent = figure(p50);
     byId("p95").textContent = figure(p95);
     byId("count").textContent = String(count);
+    byId("figures").classList.toggle("none", count === 0);
     this.draw();
     this.history();
   }

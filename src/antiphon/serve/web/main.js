@@ -56,7 +56,7 @@ conversation.addEventListener("change", (event) => {
       showLevels();
       break;
     case "notice":
-      byId("notice").textContent = conversation.notice;
+      showNotice();
       break;
   }
 });
@@ -73,9 +73,13 @@ function showState() {
   byId("problem-remedy").textContent = problem?.remedy ?? "";
   byId("problem-retry").hidden = !problem?.retry;
   if (problem?.wantsKey) askForKey();
-  if (state === "connecting") byId("notice").textContent = "";
+  showNotice();
   byId("welcome").hidden = conversation.transcript.entries.length > 0 || isOn;
   talk.classList.toggle("held", conversation.isHeld);
+}
+
+function showNotice() {
+  byId("notice").textContent = conversation.problem ? "" : conversation.notice;
 }
 
 function showChip() {

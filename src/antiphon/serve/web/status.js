@@ -4,7 +4,7 @@ import { summary, ticks } from "./statistics.js";
 
 const EVERY_MS = 2000;
 const HEIGHT = 240;
-const LEFT = 52;
+const LEFT = 60;
 const WINDOW_S = 900;
 
 /** @type {Record<string, string>} */
