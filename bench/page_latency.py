@@ -3,11 +3,10 @@
 Regime: `antiphon serve` as a process of its own with real models and replies of a dozen tokens, Chromium without a
 window on the same machine, the bundled orders as its microphone. Both share the cores with the engines, so absolute
 figures are worse than a caller's elsewhere; what the two ways differ by is the point, and how far page and server are
-apart. Rounds alternate between the two ways. Turns whose reply broke off before it sounded have no figure and are counted.
+apart. Rounds alternate between the ways. Turns whose reply broke off before it sounded have no figure and are counted.
 
-A run is valid if steal is at most 2 % and others than the server and the browser took at most 0.05 cores; the browser's
-time counts as others' where the machine does not tell whose it is, so that `load` is told and judged by the reader.
-Takes about 50 s for each way and round. Needs scripts/browser.
+The browser is no part of the run in the eyes of `load`: its time counts as others'. So `is_valid` there says nothing,
+steal does. Takes about 50 s for each way and round. Needs scripts/browser.
 
 Usage: python bench/page_latency.py [--rounds N] [--ways websocket,webrtc] [--out FILE]
 """

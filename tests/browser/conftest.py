@@ -47,6 +47,10 @@ class Visit:
     requests: list[str]  # of all that it asked for
     complaints: list[str]  # of its console
 
+    def listen(self, message: Any) -> None:
+        if message.type == "error":
+            self.complaints.append(f"{message.text} {message.location}")
+
     def state(self, *wanted: str, within_s: float = 30.0) -> None:
         """Wait until the conversation is in one of these states."""
         names = ", ".join(f'"{name}"' for name in wanted)
@@ -114,12 +118,7 @@ def visit(playwright: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         page = window.new_page()
         visiting = Visit(page, [], [])
         page.on("request", lambda request: visiting.requests.append(request.url))
-        page.on(
-            "console",
-            lambda message: (
-                visiting.complaints.append(f"{message.text} {message.location}") if message.type == "error" else None
-            ),
-        )
+        page.on("console", visiting.listen)
         page.on("pageerror", lambda error: visiting.complaints.append(str(error)))
         page.goto(url)
         yield visiting
