@@ -50,7 +50,7 @@ export class Turns {
     const opinions = this.pending.get(event.turn) ?? [];
     this.pending.delete(event.turn);
     const turn = {
-      id: String(event.item_id ?? event.event_id),
+      id: String(event.event_id), // a turn that was answered twice has two
       number: (this.all.at(-1)?.number ?? 0) + 1,
       opinions: lastPause(opinions),
       stages: { ...event.stages },
