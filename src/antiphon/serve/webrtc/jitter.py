@@ -13,7 +13,16 @@ from typing import TypeAlias
 
 MOST_WAITING = 64  # packets, 1.3 s at 20 ms; when full, the gap before them is given up
 MOST_JUMP = 3000  # packets; farther apart it is another stream
-USUAL_SAMPLES = 960
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A packet as it comes off the wire."""
+
+    seq: int  # of 16 bits
+    timestamp: int  # of its first sample; of 32 bits
+    samples: int  # that it holds
+    payload: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +31,7 @@ class Packet:
 
     seq: int  # of 16 bits on the wire; counted on here
     at_samples: int  # its first sample; of 32 bits on the wire; counted on here
+    samples: int
     payload: bytes
     came_ns: int
 
@@ -58,8 +68,9 @@ class JitterBuffer:
         self._end_samples = 0  # of what has gone on
         self._newest = (0, 0)  # counted-on seq and samples of the newest packet
 
-    def push(self, seq: int, timestamp: int, payload: bytes, came_ns: int) -> Packet | None:
-        """A packet came, with the numbers of the wire; None: it is too late, or there already."""
+    def push(self, sent: Sent, came_ns: int) -> Packet | None:
+        """A packet came; None: it is too late, or there already."""
+        seq, timestamp = sent.seq, sent.timestamp
         if self._next is None:
             self._next, self._end_samples = seq, timestamp
             self._newest = seq, timestamp
@@ -73,7 +84,7 @@ class JitterBuffer:
             return None
         if counted > self._newest[0]:
             self._newest = counted, at_samples
-        packet = Packet(counted, at_samples, payload, came_ns)
+        packet = Packet(counted, at_samples, sent.samples, sent.payload, came_ns)
         self._waiting[counted] = packet
         if counted > self._next:
             self.receipts.waited += 1
@@ -110,12 +121,8 @@ class JitterBuffer:
         self.receipts.lost += lost
         self.receipts.played += 1
         self._next = packet.seq + 1
-        self._end_samples = packet.at_samples + USUAL_SAMPLES
+        self._end_samples = packet.at_samples + packet.samples
         return steps
-
-    def ends_at(self, end_samples: int) -> None:
-        """The packet that went on last was decoded, and ended there."""
-        self._end_samples = end_samples
 
     def _restart(self, seq: int, at_samples: int) -> None:
         self._waiting.clear()

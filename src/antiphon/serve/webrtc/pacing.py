@@ -44,6 +44,11 @@ class MediaClock:
         self._waiting_samples = 0
         self.silences_left_out = 0
 
+    def change_rate(self, rate_hz: int) -> None:
+        """What is pushed from here on has another rate; what waits is forgotten."""
+        self.clear()
+        self._slot_samples = rate_hz * SLOT_MS // 1000
+
     @property
     def is_empty(self) -> bool:
         """Whether nothing waits."""
