@@ -72,6 +72,11 @@ class OpusEncoder:
         return bytes(packets[0]) if packets else SILENCE
 
 
+    def silence(self) -> bytes:
+        """A packet of silence, in which what sounded before fades."""
+        return self.encode(np.zeros(self._rate_hz // 50, np.float32))
+
+
 def packet_samples(payload: bytes) -> int:
     """How much a packet holds, at 48 kHz; 0 if it is no Opus."""
     if not payload:

@@ -44,6 +44,10 @@ class MediaClock:
         self._waiting_samples = 0
         self.silences_left_out = 0
 
+    def start(self, now_ns: int) -> None:
+        """The first slot is due now."""
+        self._start_ns = now_ns
+
     def change_rate(self, rate_hz: int) -> None:
         """What is pushed from here on has another rate; what waits is forgotten."""
         self.clear()
