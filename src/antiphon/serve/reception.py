@@ -102,10 +102,9 @@ class Reception:
         """How many conversations are held."""
         return sum(connection.is_open for connection in self._connections.values())
 
-    @property
-    def has_room(self) -> bool:
-        """Whether there is a place that is neither taken nor promised to somebody who is on the way."""
-        promised = sum(connection.is_awaited for connection in self._connections.values())
+    def has_room(self, *, besides: int) -> bool:
+        """Whether there is a place that is neither taken nor promised: to those on the way, and to so many besides."""
+        promised = besides + sum(connection.is_awaited for connection in self._connections.values())
         return self.open_sessions + promised < self.capacity
 
     def open_doors(self, runtime: Runtime) -> None:
