@@ -81,12 +81,12 @@ def test_nothing_but_the_files_is_served(path: str) -> None:
     serving(act)
 
 
-@pytest.mark.parametrize("path", ["/web/conversation.js", "/embed.js", "/v1/realtime/calls"])
+@pytest.mark.parametrize("path", ["/web/conversation.js", "/embed.js", "/about.json"])
 def test_pages_of_listed_sites_may_fetch_what_a_talk_button_needs(path: str) -> None:
     """Theirs is the only origin that is named; any other gets no leave, and the browser keeps the answer from it."""
 
     async def act(_place: Place, client: httpx.AsyncClient) -> None:
-        asks = {"access-control-request-method": "POST", "access-control-request-headers": "authorization"}
+        asks = {"access-control-request-method": "GET", "access-control-request-headers": "authorization"}
         allowed = await client.options(path, headers={"origin": SHOP, **asks})
         assert (204, SHOP) == (allowed.status_code, allowed.headers["access-control-allow-origin"])
         assert "authorization" in allowed.headers["access-control-allow-headers"]
@@ -114,7 +114,7 @@ def test_status_needs_a_key_as_metrics_do() -> None:
     async def act(_place: Place, client: httpx.AsyncClient) -> None:
         assert 401 == (await client.get("/status.json")).status_code
         about = (await client.get("/about.json")).json()
-        assert {"key_needed": True, "condition": "ready"} == about
+        assert {"key_needed": True, "condition": "ready", "webrtc": about["webrtc"]} == about
         about = (await client.get("/about.json", headers=WITH_KEY)).json()
         assert (["barista", "scripted"], ["tones"]) == (about["models"], about["voices"])
 

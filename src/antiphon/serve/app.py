@@ -5,9 +5,9 @@ Threads: the event loop. What it does not know: sockets, signals, how models are
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -16,8 +16,11 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
 from antiphon import __version__
+from antiphon.core.clock import MonotonicClock
 from antiphon.core.errors import CallerError, MachineError
 from antiphon.serve import ending as endings
+from antiphon.serve.body import read_body
+from antiphon.serve.calls import Calls
 from antiphon.serve.client_secrets import read_request
 from antiphon.serve.cross_origin import CrossOrigin
 from antiphon.serve.metrics import CONTENT_TYPE
@@ -33,9 +36,8 @@ if TYPE_CHECKING:
 
     from antiphon.serve.reception import Reception
 
-BODY_S = 10.0  # for a request's body to come
 PAGES = {"/": "index.html", "/status": "status.html"}
-LARGEST_BODY_BYTES = 256 * 1024  # of a request for a secret; tools with long schemas fit
+CALL_PATHS = ("calls", "calls/{name}", "calls/{name}/hangup")
 
 
 def make_app(
@@ -43,6 +45,7 @@ def make_app(
 ) -> Starlette:
     """The application that serves what `reception` offers."""
     pages, files = _Pages(reception), WebFiles()
+    calls = Calls(reception, clock=MonotonicClock())
     routes: list[Route | WebSocketRoute] = [
         Route("/health", pages.health),
         Route("/metrics", pages.metrics),
@@ -58,7 +61,11 @@ def make_app(
         routes.append(WebSocketRoute(path, reception.receive))
         routes.append(Route(path, pages.upgrade_wanted))
         routes.append(Route(f"{path}/client_secrets", pages.client_secrets, methods=["POST"]))
-    around = [Middleware(CrossOrigin, origins=reception.origins)]
+        routes.append(Route(f"{path}/calls", calls.create, methods=["POST"]))
+        routes.append(Route(f"{path}/calls/{{name}}/hangup", calls.hang_up, methods=["POST"]))
+        routes.append(Route(f"{path}/calls/{{name}}", calls.hang_up, methods=["DELETE"]))
+        routes += [Route(f"{path}/{rest}", calls.preflight, methods=["OPTIONS"]) for rest in CALL_PATHS]
+    around = [Middleware(CrossOrigin, allows=reception.allows_page)]
     return Starlette(routes=routes, middleware=around, lifespan=lifespan)
 
 
@@ -94,7 +101,11 @@ class _Pages:
     async def about(self, request: Request) -> Response:
         """What the page has to know before it connects; to whom shows a key, if one is needed, more than that."""
         here = self._reception
-        told: dict[str, object] = {"key_needed": here.keys.are_needed, "condition": here.condition}
+        told: dict[str, object] = {
+            "key_needed": here.keys.are_needed,
+            "condition": here.condition,
+            "webrtc": find_spec("aiortc") is not None,
+        }
         if here.knows(request.headers):
             told |= {"models": here.offer.models, "voices": here.offer.voices, "version": __version__}
         return JSONResponse(told, headers={"cache-control": "no-store"})
@@ -130,7 +141,7 @@ class _Pages:
         if not here.knows(request.headers):
             return _key_wanted()
         try:
-            session, seconds = read_request(await _body(request))
+            session, seconds = read_request(await _json(request))
             value, grant = here.secrets.make(session, seconds=seconds)
         except CallerError as error:
             return refusal(400, "invalid_value", f"{error.message}; {error.hint}")
@@ -143,22 +154,13 @@ class _Pages:
         return {"id": name, "object": "model", "created": self._since_s, "owned_by": "antiphon"}
 
 
-async def _body(request: Request) -> object:
+async def _json(request: Request) -> object:
     """The body as JSON; none is an empty object.
 
     Raises:
         CallerError: it is too large, too slow, or no JSON.
     """
-    body = bytearray()
-    try:
-        async with asyncio.timeout(BODY_S):
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > LARGEST_BODY_BYTES:
-                    hint = "send a smaller session"
-                    raise CallerError(f"the body has more than {LARGEST_BODY_BYTES} bytes", hint=hint)
-    except TimeoutError:
-        raise CallerError(f"the body did not come within {BODY_S:g} s", hint="send it at once") from None
+    body = await read_body(request)
     try:
         return json.loads(body) if body.strip() else {}
     except (ValueError, RecursionError) as error:

@@ -1,7 +1,7 @@
 """Requests of other sites' pages -> answered as browsers want it, for the origins that may connect and for them alone.
 
-That concerns what an embedded talk button needs: its modules, and calls over WebRTC. A WebSocket needs none of this
-(reception.py looks at its origin), and what only back ends ask for, keys in hand, is not for pages at all.
+That concerns the modules of an embedded talk button. Calls by WebRTC see to it themselves (calls.py), a WebSocket needs
+none of it (reception.py looks at its origin), and what only back ends ask for, keys in hand, is not for pages at all.
 Threads: the event loop.
 """
 
@@ -13,14 +13,14 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from antiphon.serve.keys import Origins
-
-OPEN_PATHS = ("/web/", "/embed.js", "/about.json", "/v1/realtime/calls", "/realtime/calls")
+OPEN_PATHS = ("/web/", "/embed.js", "/about.json")
 ALLOWED = {
-    "access-control-allow-methods": "GET, POST, OPTIONS",
-    "access-control-allow-headers": "authorization, content-type",
+    "access-control-allow-methods": "GET",
+    "access-control-allow-headers": "authorization",
     "access-control-max-age": "600",
 }
 
@@ -28,9 +28,9 @@ ALLOWED = {
 class CrossOrigin:
     """Around the application."""
 
-    def __init__(self, app: ASGIApp, origins: Origins) -> None:
+    def __init__(self, app: ASGIApp, allows: Callable[[Mapping[str, str]], bool]) -> None:
         self._app = app
-        self._origins = origins
+        self._allows = allows
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not scope["path"].startswith(OPEN_PATHS):
@@ -38,10 +38,10 @@ class CrossOrigin:
             return
         headers = Headers(scope=scope)
         origin = headers.get("origin")
-        if origin is None or not self._origins.allow(origin, headers.get("host", "")):
+        if origin is None or not self._allows(headers):
             await self._app(scope, receive, send)  # the browser keeps the answer from the page
             return
-        told = {"access-control-allow-origin": origin, "access-control-expose-headers": "location", "vary": "origin"}
+        told = {"access-control-allow-origin": origin, "vary": "origin"}
         if scope["method"] == "OPTIONS":
             await Response(status_code=204, headers={**told, **ALLOWED})(scope, receive, send)
             return

@@ -75,6 +75,22 @@ class Metrics:
             buckets=AGE_BUCKETS,
             registry=registry,
         )
+        self.calls = Gauge("antiphon_calls_open", "Calls by WebRTC, those still connecting included", registry=registry)
+        self.call_packets = Counter(
+            "antiphon_call_packets", "Packets of callers' sound, by what became of them", ["fate"], registry=registry
+        )
+        self.call_packets_waited = Counter(
+            "antiphon_call_packets_waited", "Packets that waited for one before them", registry=registry
+        )
+        self.concealed = Counter(
+            "antiphon_call_concealed_seconds", "Sound made up in place of lost packets", registry=registry
+        )
+        self.call_jitter = Histogram(
+            "antiphon_call_jitter_seconds",
+            "How much later than the quickest 19 of 20 packets came, read once a second of each call",
+            buckets=(0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.2, 0.5),
+            registry=registry,
+        )
         self.loop_lag = Histogram(
             "antiphon_event_loop_lag_seconds",
             "How late the event loop was",

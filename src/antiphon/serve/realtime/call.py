@@ -20,6 +20,7 @@ from antiphon.serve.realtime.extras import Extras
 from antiphon.serve.realtime.ids import Ids
 from antiphon.serve.realtime.item_edits import ItemEdits
 from antiphon.serve.realtime.outbox import Outbox
+from antiphon.serve.realtime.output_buffer import OutputBuffer
 from antiphon.serve.realtime.session_fields import CallSetup, first_fields, session_settings, session_wire
 from antiphon.serve.realtime.session_update import Update
 from antiphon.session import events
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from antiphon.core.clock import Clock
+    from antiphon.core.flow import AudioFrame
     from antiphon.serve.realtime.fields import Fields
     from antiphon.serve.realtime.outbox import Json
     from antiphon.serve.realtime.response import Response
@@ -48,6 +50,7 @@ class Call:
             clock=clock,
             outbox=outbox,
             fields=first_fields(setup, session.settings),
+            track=OutputBuffer(outbox, setup.track) if setup.track is not None else None,
             conversation_id=outbox.ids.new("conv"),
         )
         self._caller = Caller(self._state)
@@ -94,12 +97,22 @@ class Call:
         except Exception:  # noqa: BLE001 - one client's event must not end the call, and what it held is private
             self._refuse_ours(event_id)
 
+    def hear(self, frame: AudioFrame) -> None:
+        """Sound of the client's that came over a track; this never raises."""
+        try:
+            self._caller.hear(frame)
+        except RefusedError as refused:
+            self._refuse(refused.code, refused.wire_message, refused.param, None)
+        except Exception:  # noqa: BLE001 - as with events
+            self._refuse_ours(None)
+
     def _carry_out(self, event: ClientEvent) -> None:
         fields = event.fields
         match event.kind:
             case "session.update":
                 self._update(fields)
             case "input_audio_buffer.append":
+                self._refuse_beside_track()
                 self._caller.append(fields)
             case "input_audio_buffer.commit":
                 self._caller.commit()
@@ -117,13 +130,30 @@ class Call:
                 self._answers.create(fields)
             case "response.cancel":
                 self._answers.cancel(fields)
-            case _:
-                raise RefusedError(
-                    f"{event.kind} is for WebRTC alone",
-                    code=NOT_SUPPORTED,
-                    param="type",
-                    hint="stop playing what was sent, and truncate the item",
-                )
+            case _:  # "output_audio_buffer.clear"
+                self._fall_silent()
+
+    def _refuse_beside_track(self) -> None:
+        if self._state.track is not None:
+            raise RefusedError(
+                "sound comes over this call's audio track",
+                code=NOT_SUPPORTED,
+                param="type",
+                hint="send it there, or connect by WebSocket to append it",
+            )
+
+    def _fall_silent(self) -> None:
+        """The client wants to hear no more of the present response."""
+        track = self._state.track
+        if track is None:
+            raise RefusedError(
+                "output_audio_buffer.clear is for WebRTC alone",
+                code=NOT_SUPPORTED,
+                param="type",
+                hint="stop playing what was sent, and truncate the item",
+            )
+        track.clear()
+        self._answers.cancel_active()
 
     def _update(self, event: Fields) -> None:
         event.require("session")

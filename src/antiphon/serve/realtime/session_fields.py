@@ -18,6 +18,7 @@ from antiphon.think.language_model import AUTO
 
 if TYPE_CHECKING:
     from antiphon.core.flow import ToolSpec
+    from antiphon.serve.line import Track
     from antiphon.serve.realtime.outbox import Json
     from antiphon.session import SessionSettings
 
@@ -38,6 +39,7 @@ class CallSetup:
     language: str = ""  # that it hears, by its code; empty: unknown, and not echoed
     expires_at_s: int | None = None  # seconds since the epoch
     count_tokens: TokenCounter = estimate
+    track: Track | None = None  # that replies sound on; None: their sound goes inside events
 
     def effective_model(self, wanted: str) -> str:
         """The name of the model that a client gets who wants this one."""

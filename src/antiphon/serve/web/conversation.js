@@ -168,7 +168,7 @@ export class Conversation extends EventTarget {
       return;
     }
     const where = { server: this.wishes.server, secret, model: this.wishes.model };
-    if (this.wishes.transport !== "websocket") {
+    if (await this.goesByWebRtc()) {
       const webrtc = new WebRtcTransport(where, sound, this.listener());
       this.transport = webrtc;
       try {
@@ -181,8 +181,8 @@ export class Conversation extends EventTarget {
           this.lost();
           return;
         }
-        if (!(error instanceof NoWebRtcError) && this.wishes.transport === "webrtc") {
-          this.fail(serverProblem("webrtc", String(error)));
+        if (this.wishes.transport === "webrtc") {
+          this.fail(error instanceof NoWebRtcError ? noWebRtc : serverProblem("webrtc", String(error)));
           return;
         }
       }
@@ -190,6 +190,16 @@ export class Conversation extends EventTarget {
     const socket = new SocketTransport(where, sound, this.listener());
     this.transport = socket;
     await socket.open();
+  }
+
+  /** Whether to try; a server that has no WebRTC says so. */
+  async goesByWebRtc() {
+    if (this.wishes.transport !== "auto") return this.wishes.transport === "webrtc";
+    try {
+      return (await (await fetch(new URL("about.json", this.wishes.server))).json()).webrtc === true;
+    } catch {
+      return false; // nobody is there, which the attempt itself will tell
+    }
   }
 
   /** For a new transport; what older ones still say counts no more. @returns {import("./socket_transport.js").Listener} */
@@ -347,6 +357,13 @@ export class Conversation extends EventTarget {
     this.transport?.send(event);
   }
 }
+
+/** @type {import("./problems.js").Problem} */
+const noWebRtc = {
+  title: "There is no WebRTC here",
+  remedy: "The server or this browser lacks it. Choose another connection in the settings, or install antiphon[webrtc] on the server.",
+  retry: false,
+};
 
 /** @type {import("./problems.js").Problem} */
 const lostMicrophone = {
