@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 RATE_HZ = 48_000
 POLL_MS = 40
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+KEEP_WAY = (
+    "localStorage.getItem('antiphon.settings') ?? "
+    "localStorage.setItem('antiphon.settings', JSON.stringify({ transport: 'WAY' }))"
+)
 WITH_TOOL = '''
 from antiphon import Agent, tool
 
@@ -99,7 +103,7 @@ def visit(playwright: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         *heard: np.ndarray,
         microphone: str = "allowed",
         flags: Sequence[str] = (),
-        settings: str = '{"transport": "websocket"}',
+        way: str = "websocket",
         **context: Any,
     ) -> Iterator[Visit]:
         recording = tmp_path / f"microphone-{len(browsers)}.wav"
@@ -112,9 +116,7 @@ def visit(playwright: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         browsers.append(browser)
         context = {"viewport": {"width": 1360, "height": 860}, "color_scheme": "light", **context}
         window = browser.new_context(**context)
-        window.add_init_script(
-            f"localStorage.getItem('antiphon.settings') ?? localStorage.setItem('antiphon.settings', '{settings}')"
-        )
+        window.add_init_script(KEEP_WAY.replace("WAY", way))
         page = window.new_page()
         visiting = Visit(page, [], [])
         page.on("request", lambda request: visiting.requests.append(request.url))

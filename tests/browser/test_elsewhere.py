@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.browser.conftest import clip, silence
 from tests.browser.site import ROOT, Site
+from tests.browser.test_page import HAS_WEBRTC, ways
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,9 +68,9 @@ def shop_example(monkeypatch: pytest.MonkeyPatch) -> type:
     return shop
 
 
-@pytest.mark.parametrize("transport", ["websocket"])
+@ways
 def test_a_talk_button_on_a_shops_page(
-    transport: str, shop_example: type, language_model: LoopbackServer, visit: Open, tmp_path: Path, pictures: Path
+    way: str, shop_example: type, language_model: LoopbackServer, visit: Open, tmp_path: Path, pictures: Path
 ) -> None:
     """One script and one element; the shop's back end has the key, and the session is as the shop wants it."""
     with (
@@ -77,7 +78,7 @@ def test_a_talk_button_on_a_shops_page(
     ):
         shop_example.voice_server = site.url.rstrip("/")
         with visit(origin, silence(1.5), clip("short_order"), silence(4.0)) as here:
-            here.page.evaluate(f"document.querySelector('antiphon-talk').setAttribute('transport', '{transport}')")
+            here.page.evaluate(f"document.querySelector('antiphon-talk').setAttribute('transport', '{way}')")
             here.page.evaluate("window.told = []")
             here.page.evaluate(
                 "for (const kind of ['antiphon-state', 'antiphon-transcript'])"
@@ -173,6 +174,24 @@ def test_openais_browser_client_over_a_websocket(
         address = f"{site.url.replace('http', 'ws')}v1/realtime"
         here.page.evaluate(f"([pcm]) => window.talk('{address}', '{_secret(site)}', 'websocket', pcm)", [pcm])
         here.until("window.happened.some(([kind]) => kind === 'audio')")
+        here.until("window.happened.some(([kind]) => kind === 'response.done')")
+        assert [] == here.value("window.happened.filter(([kind]) => kind === 'error')")
+        said = str(here.value("window.said"))
+        assert "Skim milk it is." in said
+        assert "cappuccino" in said
+
+
+@pytest.mark.skipif(not HAS_WEBRTC, reason="scripts/setup webrtc installs what calls need")
+def test_openais_browser_client_over_webrtc(
+    agents_page: type[_Files], language_model: LoopbackServer, visit: Open, tmp_path: Path
+) -> None:
+    """Its own default in a browser: microphone and loudspeaker are the browser's, events go over the data channel."""
+    with (
+        _shop(language_model, tmp_path / "server", agents_page) as (origin, site),
+        visit(origin, silence(3.0), clip("short_order"), silence(9.0)) as here,
+    ):
+        here.page.evaluate(f"window.talk('{site.url}v1/realtime/calls', '{_secret(site)}', 'webrtc')")
+        here.until("window.happened.some(([kind]) => kind === 'output_audio_buffer.started')")
         here.until("window.happened.some(([kind]) => kind === 'response.done')")
         assert [] == here.value("window.happened.filter(([kind]) => kind === 'error')")
         said = str(here.value("window.said"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -22,14 +23,18 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.browser, pytest.mark.timeout(180)]
 
 AGREE_MS = 40.0  # the page's figure with the server's
+HAS_WEBRTC = find_spec("aiortc") is not None
+WAYS = ("websocket", pytest.param("webrtc", marks=pytest.mark.skipif(not HAS_WEBRTC, reason="scripts/setup webrtc")))
+ways = pytest.mark.parametrize("way", WAYS)
 PICTURE = ROOT / "docs" / "page.png"
 # An order, a long reply to it, another order over that reply, and the short reply to that.
 TALKING_OVER = (silence(1.5), clip("order"), silence(3.0), clip("short_order"), silence(5.0))
 
 
-def test_a_turn_is_heard_and_its_time_is_shown(site: Site, visit: Open, pictures: Path) -> None:
+@ways
+def test_a_turn_is_heard_and_its_time_is_shown(way: str, site: Site, visit: Open, pictures: Path) -> None:
     """One click; both sides are written down, and the silence is laid out in parts that add up."""
-    with visit(site.url, silence(1.5), clip("short_order"), silence(3.0)) as here:
+    with visit(site.url, silence(1.5), clip("short_order"), silence(3.0), way=way) as here:
         assert here.page.is_visible("text=Press Talk and say something.")
         here.page.screenshot(path=pictures / "idle.png")
         here.talk()
@@ -53,9 +58,10 @@ def test_a_turn_is_heard_and_its_time_is_shown(site: Site, visit: Open, pictures
         assert [] == here.complaints
 
 
-def test_talking_over_a_reply_strikes_out_what_nobody_heard(site: Site, visit: Open, pictures: Path) -> None:
+@ways
+def test_talking_over_a_reply_strikes_out_what_nobody_heard(way: str, site: Site, visit: Open, pictures: Path) -> None:
     """The reply stops, its unheard rest is struck through, the next order is answered: the picture in docs."""
-    with visit(site.url, *TALKING_OVER, device_scale_factor=2) as here:
+    with visit(site.url, *TALKING_OVER, device_scale_factor=2, way=way) as here:
         here.talk()
         here.until("window.antiphon.turns.all[0]?.page > 0")
         here.page.wait_for_timeout(700)
@@ -77,10 +83,11 @@ def test_talking_over_a_reply_strikes_out_what_nobody_heard(site: Site, visit: O
         assert "Skim milk it is." == here.entries()[3]["text"].strip()
 
 
-def test_the_page_and_the_server_agree_on_the_latency(site: Site, visit: Open) -> None:
+@ways
+def test_the_page_and_the_server_agree_on_the_latency(way: str, site: Site, visit: Open) -> None:
     """The page measures from the captured sample to the played one; the server from what came to what left."""
     parts = [part for _ in range(4) for part in (clip("short_order"), silence(1.5))]
-    with visit(site.url, silence(1.5), *parts) as here:
+    with visit(site.url, silence(1.5), *parts, way=way) as here:
         here.talk()
         here.until("window.antiphon.turns.all.filter((turn) => turn.page > 0).length >= 4", within_s=60)
         apart = sorted(turn["page"] - turn["server"] for turn in here.turns() if turn["page"])
@@ -88,8 +95,9 @@ def test_the_page_and_the_server_agree_on_the_latency(site: Site, visit: Open) -
         assert abs(apart[len(apart) // 2]) <= AGREE_MS
 
 
-def test_a_tool_is_shown_with_what_came_of_it(tool_site: Site, visit: Open, pictures: Path) -> None:
-    with visit(tool_site.url, silence(1.5), clip("short_order"), silence(4.0)) as here:
+@ways
+def test_a_tool_is_shown_with_what_came_of_it(way: str, tool_site: Site, visit: Open, pictures: Path) -> None:
+    with visit(tool_site.url, silence(1.5), clip("short_order"), silence(4.0), way=way) as here:
         here.talk()
         here.until("window.antiphon.transcript.entries.some((one) => one.kind === 'tool' && one.output)")
         here.until("window.antiphon.transcript.entries.at(-1).text.includes('three dollars')")
@@ -120,12 +128,15 @@ def test_a_network_that_drops_is_waited_for_and_nothing_is_forgotten(
         assert "Skim milk it is." in said[0]
 
 
-def test_a_server_that_restarts_is_found_again(language_model: LoopbackServer, visit: Open, tmp_path: Path) -> None:
+@ways
+def test_a_server_that_restarts_is_found_again(
+    way: str, language_model: LoopbackServer, visit: Open, tmp_path: Path
+) -> None:
     """It says that it ends; the page tries again until it is back."""
     flags = ("--set", f"models.language_model={language_model.url}")
     with (
         Site(ROOT / "examples" / "barista.py", tmp_path, flags) as site,
-        visit(site.url, silence(30.0), clip("short_order"), silence(9.0)) as here,
+        visit(site.url, silence(30.0), clip("short_order"), silence(9.0), way=way) as here,
     ):
         here.talk()
         here.state("listening")
@@ -159,13 +170,14 @@ def test_an_insecure_page(site: Site, visit: Open) -> None:
         assert not here.page.is_visible("#problem-retry")
 
 
-def test_a_full_server(language_model: LoopbackServer, visit: Open, tmp_path: Path, pictures: Path) -> None:
+@ways
+def test_a_full_server(way: str, language_model: LoopbackServer, visit: Open, tmp_path: Path, pictures: Path) -> None:
     """Whoever comes too late is told that, and gets in once somebody has left."""
     flags = ("--set", f"models.language_model={language_model.url}", "--set", "capacity.conversations=1")
     with (
         Site(ROOT / "examples" / "barista.py", tmp_path / "full", flags) as site,
-        visit(site.url, silence(60.0)) as first,
-        visit(site.url, silence(60.0)) as second,
+        visit(site.url, silence(60.0), way=way) as first,
+        visit(site.url, silence(60.0), way=way) as second,
     ):
         first.talk()
         first.state("listening")
@@ -209,9 +221,10 @@ def test_a_server_with_keys_asks_for_one(
         here.page.wait_for_selector("#tiles .tile")
 
 
-def test_keys_of_the_keyboard(site: Site, visit: Open) -> None:
+@ways
+def test_keys_of_the_keyboard(way: str, site: Site, visit: Open) -> None:
     """Space holds the floor as long as it is down, and its release ends the turn; Escape ends the reply."""
-    with visit(site.url, silence(3.0), clip("order"), silence(20.0)) as here:
+    with visit(site.url, silence(3.0), clip("order"), silence(20.0), way=way) as here:
         here.talk()
         here.state("listening")
         here.page.keyboard.down("Space")
