@@ -58,7 +58,10 @@ export class WebRtcTransport {
     const peer = new RTCPeerConnection();
     this.peer = peer;
     for (const track of this.sound.stream.getAudioTracks()) peer.addTrack(track, this.sound.stream);
-    peer.ontrack = ({ track, streams }) => this.hear(streams[0] ?? new MediaStream([track]));
+    peer.ontrack = ({ track, streams, receiver }) => {
+      receiver.jitterBufferTarget = 0; // ms: as little as the network lets it be; it grows by itself
+      this.hear(streams[0] ?? new MediaStream([track]));
+    };
     peer.onconnectionstatechange = () => this.connection(peer.connectionState);
     const channel = peer.createDataChannel("oai-events");
     this.channel = channel;
