@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromBase64, toBase64 } from "../../src/antiphon/serve/web/bytes.js";
 import { Resampler } from "../../src/antiphon/serve/web/resampler.js";
-import { LevelClock, SentClock } from "../../src/antiphon/serve/web/speech_clock.js";
+import { LevelClock, SentClock, ToldEnd } from "../../src/antiphon/serve/web/speech_clock.js";
 
 test("samples come back from base64 as they were", () => {
   const pcm = Int16Array.from({ length: 30000 }, (_, at) => ((at * 7919) % 65536) - 32768);
@@ -60,4 +60,14 @@ test("levels say when speech ended and when a reply began", () => {
   assert.equal(clock.lastSound(2.5), 1.49);
   assert.equal(clock.onset(1.6), 2.99);
   assert.equal(clock.onset(3.5), null);
+});
+
+test("the quickest word of when a voice ended counts, and a later pause is another", () => {
+  const told = new ToldEnd();
+  assert.equal(told.end, null);
+  told.take(10.32, 300);
+  told.take(10.41, 400);
+  assert.ok(Math.abs(told.end - 10.01) < 1e-9);
+  told.take(11.25, 250);
+  assert.ok(Math.abs(told.end - 11) < 1e-9);
 });

@@ -67,3 +67,23 @@ export class LevelClock {
     return null;
   }
 }
+
+const ANOTHER_PAUSE_S = 0.1;
+
+/** When a voice ended, by events that say how long ago that was: the quickest of them is the nearest. */
+export class ToldEnd {
+  constructor() {
+    /** @type {number | null} */
+    this.end = null;
+  }
+
+  forget() {
+    this.end = null;
+  }
+
+  /** @param {number} now @param {number} ago ms */
+  take(now, ago) {
+    const end = now - ago / 1000;
+    this.end = this.end === null || end > this.end + ANOTHER_PAUSE_S ? end : Math.min(this.end, end);
+  }
+}

@@ -1,6 +1,7 @@
 // A conversation over WebRTC: the browser sends and plays the sound by itself, events go over a data channel.
-// How long a reply took is read off the levels of both sides, for positions in the stream are nobody's to know here.
-import { LevelClock } from "./speech_clock.js";
+// Which sample lies where in the stream is nobody's to know here. When the caller's voice ended is told by the server's
+// opinions, which say how long it was ago; when a reply begins to sound is read off its level.
+import { LevelClock, ToldEnd } from "./speech_clock.js";
 
 const ANSWER_MS = 10000;
 const LOST_MS = 4000; // without a connection, before it counts as gone
@@ -31,6 +32,7 @@ export class WebRtcTransport {
     this.isOver = false;
     this.ours = new LevelClock();
     this.theirs = new LevelClock();
+    this.told = new ToldEnd();
     this.item = ""; // whose sound comes
     /** @type {number | null} */
     this.speechEnd = null;
@@ -155,8 +157,13 @@ export class WebRtcTransport {
 
   /** @param {any} event */
   take(event) {
-    if (event.type === "input_audio_buffer.speech_stopped") {
-      this.speechEnd = this.ours.lastSound(this.sound.context.currentTime);
+    const now = this.sound.context.currentTime;
+    if (event.type === "input_audio_buffer.speech_started") {
+      this.told.forget();
+    } else if (event.type === "antiphon.turn.end_judged") {
+      this.told.take(now, event.silence_ms);
+    } else if (event.type === "input_audio_buffer.speech_stopped") {
+      this.speechEnd = this.told.end ?? this.ours.lastSound(now);
       this.item = "";
     } else if (event.type === "response.output_item.added" && event.item.type === "message") {
       this.item = event.item.id;
