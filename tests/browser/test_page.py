@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.browser, pytest.mark.timeout(180)]
 
 AGREE_MS = 40.0  # the page's figure with the server's
+BUFFER_MS = """(async () => {
+  for (const one of (await antiphon.transport.peer.getStats()).values()) {
+    if (one.type === "inbound-rtp") return 1000 * one.jitterBufferDelay / one.jitterBufferEmittedCount;
+  }
+})()"""
 HAS_WEBRTC = find_spec("aiortc") is not None
 WAYS = ("websocket", pytest.param("webrtc", marks=pytest.mark.skipif(not HAS_WEBRTC, reason="scripts/setup webrtc")))
 ways = pytest.mark.parametrize("way", WAYS)
@@ -85,14 +90,20 @@ def test_talking_over_a_reply_strikes_out_what_nobody_heard(way: str, site: Site
 
 @ways
 def test_the_page_and_the_server_agree_on_the_latency(way: str, site: Site, visit: Open) -> None:
-    """The page measures from the captured sample to the played one; the server from what came to what left."""
+    """The page measures from the captured sample to the played one; the server from what came to what left.
+
+    Over WebRTC the browser holds what comes back in a buffer of its own, tells how long, and nobody can take it out.
+    """
     parts = [part for _ in range(4) for part in (clip("short_order"), silence(1.5))]
     with visit(site.url, silence(1.5), *parts, way=way) as here:
         here.talk()
         here.until("window.antiphon.turns.all.filter((turn) => turn.page > 0).length >= 4", within_s=60)
         apart = sorted(turn["page"] - turn["server"] for turn in here.turns() if turn["page"])
-        print(f"page - server: {[round(ms, 1) for ms in apart]} ms")
-        assert abs(apart[len(apart) // 2]) <= AGREE_MS
+        held_ms = here.value(BUFFER_MS) if way == "webrtc" else 0.0
+        print(
+            f"{way}: page - server {[round(ms, 1) for ms in apart]} ms, of that the browser's buffer {held_ms:.1f} ms"
+        )
+        assert abs(apart[len(apart) // 2] - held_ms) <= AGREE_MS
 
 
 @ways

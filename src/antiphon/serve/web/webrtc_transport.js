@@ -31,7 +31,7 @@ export class WebRtcTransport {
     this.listener = listener;
     this.isOver = false;
     this.ours = new LevelClock();
-    this.theirs = new LevelClock();
+    this.theirs = new LevelClock(0.003); // silence from a codec is nearly none
     this.told = new ToldEnd();
     this.item = ""; // whose sound comes
     /** @type {number | null} */
