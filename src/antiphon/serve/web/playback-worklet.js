@@ -8,7 +8,7 @@ const REPORT_S = 0.05;
 const FADE = 128; // samples from full to nothing when the sound is broken off, so that nothing clicks
 // An item begins so long after its first piece has come, for the server sends what is due and nothing ahead: what comes
 // later than that leaves a gap. One step more after each gap.
-const LEADS_S = [0.012, 0.04, 0.1, 0.2];
+const LEADS_S = [0.012, 0.025, 0.05, 0.1, 0.2];
 
 class Playback extends AudioWorkletProcessor {
   constructor() {
