@@ -20,8 +20,8 @@ from starlette.responses import JSONResponse
 
 from antiphon.core.clock import SECOND_NS
 from antiphon.serve import ending as endings
-from antiphon.serve.client_secrets import ClientSecrets, Grant
 from antiphon.serve.channel import SocketChannel
+from antiphon.serve.client_secrets import ClientSecrets, Grant
 from antiphon.serve.connection import Connection, Premises, event_id
 from antiphon.serve.encoding import encode, error_event
 from antiphon.serve.keys import SUBPROTOCOL, Keys, Origins, presented

@@ -74,9 +74,7 @@ async def answer(offer: str, reach: Reach, *, clock: Clock, on_toll: Callable[[T
             ice.get_component_candidates = Gathering(ice, reach.ports).candidates
         await connection.setLocalDescription(await connection.createAnswer())
         sdp = with_public(connection.localDescription.sdp, reach.public_address)
-        if "a=candidate:" not in sdp:
-            hint = "widen serve.webrtc_ports, or end calls"
-            raise MachineError("no UDP port is free for this call", hint=hint, retryable=True)
+        _refuse_unreachable(sdp)
     except BaseException:
         await connection.close()
         raise
@@ -266,6 +264,12 @@ class _Tap:
     def add(self, packet: Any) -> tuple[bool, None]:  # aiortc's interface
         self._arrive(packet.sequence_number, packet.timestamp, packet._data)  # noqa: SLF001 - the payload, unpacked
         return False, None
+
+
+def _refuse_unreachable(sdp: str) -> None:
+    if "a=candidate:" not in sdp:
+        hint = "widen serve.webrtc_ports, or end calls"
+        raise MachineError("no UDP port is free for this call", hint=hint, retryable=True)
 
 
 def _transports(connection: RTCPeerConnection) -> set[Any]:
