@@ -14,8 +14,14 @@ import pytest
 aiortc = pytest.importorskip("aiortc", reason="calls by WebRTC need the extra: scripts/setup webrtc")
 
 from tests.serve.doubles import KEY, Place, house, running  # noqa: E402
+from tests.serve.webrtc.relay import Relay  # noqa: E402
+from tests.session.call import ORDER  # noqa: E402
+from tests.session.call import Call as Engines  # noqa: E402
+from tests.session.doubles import ScriptedRecognizer  # noqa: E402
+from tests.session.mind import mind  # noqa: E402
 from tests.serve.webrtc.caller import Caller, Microphone, calling, offered, post  # noqa: E402
 
+from antiphon.runtime import Runtime  # noqa: E402
 from antiphon.serve.protocol import pick_up  # noqa: E402
 from antiphon.serve_settings import ServeSettings  # noqa: E402
 
@@ -30,10 +36,14 @@ KEYS = ServeSettings(keys=(KEY,))
 
 
 def served(
-    act: Callable[[Place], Awaitable[None]], settings: ServeSettings = KEYS, *, conversations: int = 4
+    act: Callable[[Place], Awaitable[None]],
+    settings: ServeSettings = KEYS,
+    *,
+    conversations: int = 4,
+    load: Callable[[], Awaitable[Runtime]] | None = None,
 ) -> None:
     async def main() -> None:
-        a_house: House = house(settings, pick_up=pick_up, conversations=conversations)
+        a_house: House = house(settings, pick_up=pick_up, conversations=conversations, load=load)
         async with running(a_house) as place:
             await act(place)
 
@@ -79,9 +89,9 @@ def test_a_barge_in_empties_the_track_within_60_ms() -> None:
     async def act(place: Place) -> None:
         async with calling(place.http) as caller:
             caller.microphone.say(2.0)
-            await caller.until("output_audio_buffer.started")
-            await asyncio.sleep(0.6)
+            caller.microphone.say(2.5, level=0)
             caller.microphone.say(2.0)
+            await caller.until("output_audio_buffer.started")
             cleared_s, cleared = await caller.until("output_audio_buffer.cleared")
             await caller.until("response.done")
             await asyncio.sleep(0.3)
@@ -90,7 +100,13 @@ def test_a_barge_in_empties_the_track_within_60_ms() -> None:
             late = [heard for heard in caller.sounding(cleared_s) if heard.at_s < cleared_s + 0.3]
             assert all(heard.at_s - cleared_s <= 0.06 for heard in late)
 
-    served(act)
+    words = [f"{number} " for number in range(20)]
+
+    async def load() -> Runtime:
+        ears = ScriptedRecognizer((*ORDER, (4900, "Wait,"), (5800, "stop"), (6400, "it.")))
+        return Runtime(Engines(frames=[], ears=ears, mind=mind(words, ["Sure."])).engines, conversations=4)
+
+    served(act, load=load)
 
 
 def test_the_client_empties_the_track() -> None:
@@ -268,11 +284,11 @@ def test_a_drain_ends_calls_with_a_reason() -> None:
             caller.microphone.say(2.0)
             await caller.until("output_audio_buffer.started")
             place.stop()
-            _, error = await caller.until("error")
+            _, error = await caller.until("error", within_s=40)
             assert "server_shutting_down" == error["error"]["code"]
             assert 1 == caller.count("response.done")
 
-    served(act)
+    served(act, ServeSettings(keys=(KEY,), drain_s=40))
 
 
 def test_ports_keep_to_their_range_and_the_public_address_is_offered() -> None:
@@ -302,3 +318,27 @@ def test_the_microphones_clock_may_drift() -> None:
     served(act)
 
 
+def test_a_conversation_holds_over_a_lossy_line() -> None:
+    """2 % of all packets lost and the others up to 40 ms late: turns are answered, loss is concealed, no delay grows."""
+
+    async def act(place: Place) -> None:
+        async with Relay(loss=0.02, jitter_s=0.04, seed=9) as relay:
+            async with calling(place.http, through=relay.stand_between, hide=True) as caller:
+                relay.is_bad = True
+                caller.microphone.say(2.0)
+                _, first = await caller.until("response.done", within_s=40)
+                assert "completed" == first["response"]["status"]
+                began = [heard for heard in caller.sounding()]
+                await asyncio.sleep(1.5)
+                sent = place.sample("antiphon_call_packets_total", fate="played")
+                assert relay.lost > 5
+                assert sent > 300
+                assert place.sample("antiphon_call_packets_total", fate="lost") > 0
+                assert 0 < place.sample("antiphon_call_concealed_seconds_total") < 0.1 * sent / 50
+                # What comes at the end is no later behind its timestamp than what came at the beginning.
+                lies = [heard.at_s - (heard.ticks - began[0].ticks) / 48_000 for heard in caller.packets]
+                fifth = len(lies) // 5
+                assert abs(min(lies[-fifth:]) - min(lies[:fifth])) < 0.06
+        await settled(place)
+
+    served(act)
