@@ -88,7 +88,9 @@ class Caller:
     def count(self, kind: str) -> int:
         return sum(event["type"] == kind for _, event in self.events)
 
-    async def until(self, kind: str, *, count: int = 1, within_s: float = SEEN_WITHIN_S) -> tuple[float, dict[str, Any]]:
+    async def until(
+        self, kind: str, *, count: int = 1, within_s: float = SEEN_WITHIN_S
+    ) -> tuple[float, dict[str, Any]]:
         """The event that is the `count`th of this type, and when it came."""
         async with asyncio.timeout(within_s):
             while self.count(kind) < count:

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import httpx2 as httpx
 import pytest
@@ -14,12 +14,12 @@ import pytest
 aiortc = pytest.importorskip("aiortc", reason="calls by WebRTC need the extra: scripts/setup webrtc")
 
 from tests.serve.doubles import KEY, Place, house, running  # noqa: E402
+from tests.serve.webrtc.caller import Caller, Microphone, calling, offered, post  # noqa: E402
 from tests.serve.webrtc.relay import Relay  # noqa: E402
 from tests.session.call import ORDER  # noqa: E402
 from tests.session.call import Call as Engines  # noqa: E402
 from tests.session.doubles import ScriptedRecognizer  # noqa: E402
 from tests.session.mind import mind  # noqa: E402
-from tests.serve.webrtc.caller import Caller, Microphone, calling, offered, post  # noqa: E402
 
 from antiphon.runtime import Runtime  # noqa: E402
 from antiphon.serve.protocol import pick_up  # noqa: E402
