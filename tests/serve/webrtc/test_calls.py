@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import threading
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx2 as httpx
@@ -76,7 +77,7 @@ def test_a_turn_is_heard_and_answered_over_the_track() -> None:
             sounding = caller.sounding()
             assert abs(sounding[0].at_s - began_s) < 0.08
             ticks = [heard.ticks for heard in caller.packets]
-            assert {960} == {(after - before) % 2**32 for before, after in zip(ticks, ticks[1:], strict=False)}
+            assert {960} == {(after - before) % 2**32 for before, after in pairwise(ticks)}
         await settled(place)
         assert 1 == place.sample("antiphon_sessions_ended_total", reason="client_left")
 
@@ -236,9 +237,9 @@ def test_twenty_calls_that_are_dropped_leave_nothing(monkeypatch: pytest.MonkeyP
     def traces() -> tuple[int, int, int]:
         gc.collect()
         sockets = 0
-        for name in os.listdir("/proc/self/fd"):
+        for name in Path("/proc/self/fd").iterdir():
             try:
-                sockets += os.readlink(f"/proc/self/fd/{name}").startswith("socket:")
+                sockets += str(name.readlink()).startswith("socket:")
             except OSError:
                 continue
         return len(asyncio.all_tasks()), threading.active_count(), sockets
@@ -319,7 +320,7 @@ def test_the_microphones_clock_may_drift() -> None:
 
 
 def test_a_conversation_holds_over_a_lossy_line() -> None:
-    """2 % of all packets lost and the others up to 40 ms late: turns are answered, loss is concealed, no delay grows."""
+    """2 % of all packets lost, the others up to 40 ms late: turns are answered, loss is concealed, no delay grows."""
 
     async def act(place: Place) -> None:
         async with Relay(loss=0.02, jitter_s=0.04, seed=9) as relay:
