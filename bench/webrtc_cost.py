@@ -1,7 +1,7 @@
-"""What a call by WebRTC takes longer than one by WebSocket, on the loopback: from the last sample said to the first heard.
+"""What a call by WebRTC takes longer than one by WebSocket, on the loopback: from the last sample said to the first.
 
-Both kinds of client say the same tone in real time, in turn, to one server whose ears, mind and voice are scripted (the
-tests' own), so that all that differs is the way there and back. Heard is when a packet or an event that sounds has come;
+Both kinds of client say the same tone in real time, in turn, to one server whose ears, mind and voice are scripted
+(the tests' own), so that all that differs is the way there and back. Heard is when a packet or an event that sounds has come;
 what a browser's own buffer adds, tens of milliseconds by its own measure of jitter, is not in it.
 It would be wrong if the server were busy: then loads differ more than ways do. Needs the extra `webrtc`.
 
@@ -65,19 +65,18 @@ async def by_call(place: Place) -> float:
     """The same over tracks."""
     async with calling(place.http) as client:
         microphone = client.microphone
-        before = microphone._at
         microphone.say(SAID_S)
         await client.until("output_audio_buffer.started")
-        while not client.sounding():
+        while not client.sounding():  # noqa: ASYNC110 - it is a packet or two behind the event
             await asyncio.sleep(0.002)
-        said_slots = round(SAID_S * 50)
-        ended = microphone._start_s + (before / 960 + said_slots) * 0.02
-        return client.sounding()[0].at_s - ended
+        return client.sounding()[0].at_s - microphone.said_by_s
 
 
 def figures(values: list[float]) -> dict[str, float]:
     ms = np.array(values) * 1000
-    return {f"p{p}_ms": round(float(np.percentile(ms, p)), 1) for p in (50, 95)} | {"mean_ms": round(float(ms.mean()), 1)}
+    return {f"p{p}_ms": round(float(np.percentile(ms, p)), 1) for p in (50, 95)} | {
+        "mean_ms": round(float(ms.mean()), 1)
+    }
 
 
 async def measured(calls: int) -> dict[str, object]:

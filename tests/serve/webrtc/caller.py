@@ -37,6 +37,7 @@ class Microphone(aiortc.MediaStreamTrack):
         self._said = np.zeros(0, np.float32)
         self._start_s: float | None = None
         self._at = 0
+        self.said_by_s = 0.0  # monotonic; when the last of what was said had been captured
         self._pace = 1 - ppm / 1e6
 
     def say(self, seconds: float, *, level: float = 0.3) -> None:
@@ -54,6 +55,8 @@ class Microphone(aiortc.MediaStreamTrack):
         due_s = self._start_s + (self._at + SLOT) / RATE_HZ * self._pace  # the last of it was just captured
         await asyncio.sleep(max(0, due_s - time.monotonic()))
         pcm, self._said = self._said[:SLOT], self._said[SLOT:]
+        if len(pcm):
+            self.said_by_s = due_s
         pcm = np.concatenate([pcm, np.zeros(SLOT - len(pcm), np.float32)])
         frame = av.AudioFrame.from_ndarray((pcm * 32767).astype(np.int16)[None], format="s16", layout="mono")
         frame.sample_rate, frame.pts, frame.time_base = RATE_HZ, self._at, Fraction(1, RATE_HZ)

@@ -93,7 +93,7 @@ def test_patience_follows_jitter_within_bounds() -> None:
 
 
 def test_a_lossy_line_costs_no_sound_and_no_growing_delay() -> None:
-    """Of two minutes with 2 % loss and up to 40 ms jitter every sample is there, and the last is no later than the first."""
+    """Of two minutes with 2 % loss and up to 40 ms jitter every sample is there, and the last is as early as any."""
     rng = random.Random(4)
     incoming = Incoming(Tones())
     coming = sorted(

@@ -46,6 +46,7 @@ MOST_UNREAD = 3000  # messages and frames of one client; a minute of sound
 MOST_UNSENT_BYTES = 256 * 1024  # handed to the data channel; the rest waits outside, where it is bounded
 MINDED_S = 1.0  # between two looks at what a call's packets have become
 FLUSH_S = 1.0  # for the last events to arrive before the connection is closed
+END_S = 3.0  # for the connection to close
 USUAL_MESSAGE_BYTES = 65_536  # that a client takes who names no other size
 WORKABLE = "offer one audio track and a data channel, as a browser's RTCPeerConnection makes them"
 
@@ -88,6 +89,8 @@ async def _negotiated(connection: RTCPeerConnection, offer: str) -> RTCRtpTransc
     if "m=application" not in offer:
         hint = f'call createDataChannel("{CHANNEL}") before createOffer'
         raise CallerError("sdp offers no data channel", hint=hint)
+    # Browsers send an offer before they know their addresses. Whatever it lists, they reach us from where they are.
+    offer = offer.replace("a=end-of-candidates", "a=x-end-of-candidates")
     try:
         await connection.setRemoteDescription(RTCSessionDescription(offer, "offer"))
     except Exception as error:  # the parser raises whatever it stumbles over
@@ -187,7 +190,9 @@ class Peer:
         self._leave()
         self._tell_toll()
         self.track.stop()
-        await self._connection.close()
+        with suppress(TimeoutError):  # where the loop itself ends, aiortc may wait for tasks that are gone
+            async with asyncio.timeout(END_S):
+                await self._connection.close()
 
     def _meet(self, channel: RTCDataChannel) -> None:
         if channel.label != CHANNEL or self._channel is not None:
