@@ -84,7 +84,12 @@ BUNDLED = {
 }
 
 # wheels of extras that the development environment need not hold
-STATED = {"matplotlib": "PSF-2.0", "piper-tts": "GPL-3.0-or-later", "scikit-learn": "BSD-3-Clause"}
+STATED = {
+    "aiortc": "BSD-3-Clause",
+    "matplotlib": "PSF-2.0",
+    "piper-tts": "GPL-3.0-or-later",
+    "scikit-learn": "BSD-3-Clause",
+}
 
 # shared libraries that wheels carry beside their modules: beginning of the file's name -> (library, licence)
 SHARED = {

@@ -69,7 +69,6 @@ class ServeSettings:
         if self.keyfile and not self.certfile:
             raise CallerError("keyfile is given without certfile", hint="name the certificate's file too")
 
-
     @property
     def ports_of_calls(self) -> range:
         """What `webrtc_ports` names; 0 alone where any will do.

@@ -61,7 +61,7 @@ def _parts(content_type: str, body: bytes) -> dict[str, bytes]:
     if not message.is_multipart():
         raise CallerError("the form cannot be read", hint="let your HTTP client set the boundary in content-type")
     found: dict[str, bytes] = {}
-    for part in message.iter_parts():  # type: ignore[attr-defined]  # of the policy's own class
+    for part in message.iter_parts():
         name = part.get_param("name", header="content-disposition")
         content = part.get_payload(decode=True)
         if isinstance(name, str) and isinstance(content, bytes):

@@ -13,7 +13,7 @@ import json
 import secrets
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from antiphon.core.clock import SECOND_NS
 from antiphon.core.errors import BusyError, MachineError
@@ -133,7 +133,8 @@ class Connection:
     async def _reach(self) -> Ending | None:
         """Wait for the client; why there is nobody, or None."""
         connecting = asyncio.ensure_future(self._channel.connect())
-        await asyncio.wait([connecting, self._ended], return_when=asyncio.FIRST_COMPLETED)
+        waits: tuple[asyncio.Future[Any], ...] = connecting, self._ended
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         if self._ended.done():
             connecting.cancel()
             return self._ended.result()

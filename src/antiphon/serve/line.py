@@ -31,7 +31,7 @@ class Line(Protocol):
         ...
 
     def hear(self, frame: AudioFrame) -> None:
-        """Sound of the client's that came beside its messages; never raises, and none comes where `Terms.track` is None."""
+        """Sound of the client's that came beside its messages; never raises. None comes where `Terms.track` is None."""
         ...
 
     def tell(self, event: Event) -> None:

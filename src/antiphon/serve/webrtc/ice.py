@@ -1,7 +1,7 @@
 """Which addresses and ports a call can be reached at: set on a connection of aioice before it gathers them.
 
-aioice binds every address but the machine's own and lets the system choose ports; here the machine's own counts too, and
-the ports may be kept to a range, as firewalls want it.
+aioice binds every address but the machine's own and lets the system choose ports; here the machine's own counts too,
+and the ports may be kept to a range, as firewalls want it.
 Threads: the event loop.
 """
 
@@ -49,8 +49,10 @@ class Gathering:
             if (protocol := await self._bind(component, address)) is not None
         ]
         self._connection._protocols += protocols  # noqa: SLF001 - where aioice looks for them, and closes them
-        found = [protocol.local_candidate for protocol in protocols]
-        return found + await self._reflexive(protocols, timeout) + await self._others(component, [], timeout)
+        found: list[Candidate] = [protocol.local_candidate for protocol in protocols]
+        found += await self._reflexive(protocols, timeout)
+        found += await self._others(component, [], timeout)
+        return found
 
     async def _bind(self, component: int, address: str) -> StunProtocol | None:
         loop = asyncio.get_running_loop()

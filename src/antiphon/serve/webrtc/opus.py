@@ -71,7 +71,6 @@ class OpusEncoder:
         packets = self._codec.encode(frame)
         return bytes(packets[0]) if packets else SILENCE
 
-
     def silence(self) -> bytes:
         """A packet of silence, in which what sounded before fades."""
         return self.encode(np.zeros(self._rate_hz // 50, np.float32))
@@ -88,8 +87,5 @@ def packet_samples(payload: bytes) -> int:
         one = (480, 960)[kind % 2]
     else:
         one = (120, 240, 480, 960)[kind % 4]
-    if code < 3:
-        count = 1 if code == 0 else 2
-    else:
-        count = payload[1] & 0x3F if len(payload) > 1 else 0
+    count = (1, 2, 2, payload[1] & 0x3F if len(payload) > 1 else 0)[code]
     return one * count if one * count <= _LONGEST_SAMPLES else 0

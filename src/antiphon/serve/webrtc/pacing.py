@@ -1,8 +1,8 @@
 """A reply's frames in when they are due -> slots of 20 ms out by the media clock, silent ones between replies.
 
-Slot k is due at start + k slots, so the far end hears a stream without gaps whose clock is ours. When the loop was late,
-silent slots that nobody waits for are left out, and sound that waits goes at once, a little ahead of its slots: so a
-stall costs its own length once, and no delay stays.
+Slot k is due at start + k slots, so the far end hears a stream without gaps whose clock is ours. When the loop was
+late, silent slots that nobody waits for are left out, and sound that waits goes at once, a little ahead of its slots:
+so a stall costs its own length once, and no delay stays.
 Units: samples at the track's rate, ns. Pure.
 """
 

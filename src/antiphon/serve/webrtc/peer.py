@@ -46,6 +46,7 @@ MOST_UNREAD = 3000  # messages and frames of one client; a minute of sound
 MOST_UNSENT_BYTES = 256 * 1024  # handed to the data channel; the rest waits outside, where it is bounded
 MINDED_S = 1.0  # between two looks at what a call's packets have become
 FLUSH_S = 1.0  # for the last events to arrive before the connection is closed
+END_S = 3.0  # for the connection to close
 USUAL_MESSAGE_BYTES = 65_536  # that a client takes who names no other size
 WORKABLE = "offer one audio track and a data channel, as a browser's RTCPeerConnection makes them"
 
@@ -74,9 +75,7 @@ async def answer(offer: str, reach: Reach, *, clock: Clock, on_toll: Callable[[T
             ice.get_component_candidates = Gathering(ice, reach.ports).candidates
         await connection.setLocalDescription(await connection.createAnswer())
         sdp = with_public(connection.localDescription.sdp, reach.public_address)
-        if "a=candidate:" not in sdp:
-            hint = "widen serve.webrtc_ports, or end calls"
-            raise MachineError("no UDP port is free for this call", hint=hint, retryable=True)
+        _refuse_unreachable(sdp)
     except BaseException:
         await connection.close()
         raise
@@ -90,6 +89,8 @@ async def _negotiated(connection: RTCPeerConnection, offer: str) -> RTCRtpTransc
     if "m=application" not in offer:
         hint = f'call createDataChannel("{CHANNEL}") before createOffer'
         raise CallerError("sdp offers no data channel", hint=hint)
+    # Browsers send an offer before they know their addresses. Whatever it lists, they reach us from where they are.
+    offer = offer.replace("a=end-of-candidates", "a=x-end-of-candidates")
     try:
         await connection.setRemoteDescription(RTCSessionDescription(offer, "offer"))
     except Exception as error:  # the parser raises whatever it stumbles over
@@ -189,7 +190,9 @@ class Peer:
         self._leave()
         self._tell_toll()
         self.track.stop()
-        await self._connection.close()
+        with suppress(TimeoutError):  # where the loop itself ends, aiortc may wait for tasks that are gone
+            async with asyncio.timeout(END_S):
+                await self._connection.close()
 
     def _meet(self, channel: RTCDataChannel) -> None:
         if channel.label != CHANNEL or self._channel is not None:
@@ -266,6 +269,12 @@ class _Tap:
     def add(self, packet: Any) -> tuple[bool, None]:  # aiortc's interface
         self._arrive(packet.sequence_number, packet.timestamp, packet._data)  # noqa: SLF001 - the payload, unpacked
         return False, None
+
+
+def _refuse_unreachable(sdp: str) -> None:
+    if "a=candidate:" not in sdp:
+        hint = "widen serve.webrtc_ports, or end calls"
+        raise MachineError("no UDP port is free for this call", hint=hint, retryable=True)
 
 
 def _transports(connection: RTCPeerConnection) -> set[Any]:
