@@ -61,7 +61,7 @@ class Calls:
             return refusal(403, "origin_not_allowed", "pages of this origin may not connect; see serve.origins")
         headers = {
             "access-control-allow-methods": "POST, DELETE",
-            "access-control-allow-headers": "authorization, *",  # clients send marks of their own; the star leaves it out
+            "access-control-allow-headers": "authorization, *",  # clients send marks of their own
             "access-control-max-age": str(PREFLIGHT_S),
         }
         return self._for_page(request, Response(status_code=204, headers=headers))
