@@ -85,6 +85,7 @@ BUNDLED = {
 
 # wheels of extras that the development environment need not hold
 STATED = {
+    "aiortc": "BSD-3-Clause",
     "cuda-bindings": "LicenseRef-NVIDIA-SOFTWARE-LICENSE",
     "gguf": "MIT",
     "llguidance": "MIT",

@@ -5,11 +5,14 @@ Below `config`, which nests it, and apart from `serve`, so that reading settings
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from dataclasses import dataclass, field
 from typing import Annotated
 
 from antiphon.core.errors import CallerError, check_range
 
+_PORTS = re.compile(r"[0-9]{1,5}(-[0-9]{1,5})?")
 SHORTEST_KEY = 8  # characters; whoever sets "x" has not set a key
 
 
@@ -38,6 +41,12 @@ class ServeSettings:
     ping_s: Annotated[float, "between two pings, and until a client that answers none counts as gone"] = 20.0
     drain_s: Annotated[float, "for replies to end after SIGTERM; after Ctrl-C two seconds at most"] = 10.0
     client_secrets: Annotated[int, "short-lived ones that are valid at once; more are refused"] = 1000
+    webrtc_ports: Annotated[str, "UDP ports of calls by WebRTC, as 40000-40099; empty: any that are free"] = ""
+    webrtc_address: Annotated[str, "the server's own from outside, where it stands behind a NAT"] = ""
+    webrtc_stun: Annotated[str, "a STUN server, as stun:example.org:3478; empty: none is asked"] = ""
+    webrtc_turn: Annotated[str, "a TURN server, as turn:example.org:3478?transport=udp; empty: none"] = ""
+    webrtc_turn_username: Annotated[str, "at the TURN server"] = ""
+    webrtc_turn_password: Annotated[str, "secret: at the TURN server"] = field(default="", repr=False)
     stall_ms: Annotated[int, "the event loop held for longer is logged with what held it"] = 50
 
     def __post_init__(self) -> None:
@@ -51,10 +60,43 @@ class ServeSettings:
         check_range("drain_s", self.drain_s, 0, 600)
         check_range("client_secrets", self.client_secrets, 1, 100_000)
         check_range("stall_ms", self.stall_ms, 5, 10_000)
+        _check_server("webrtc_stun", self.webrtc_stun, "stun:")
+        _check_server("webrtc_turn", self.webrtc_turn, "turn:", "turns:")
+        _check_address("webrtc_address", self.webrtc_address)
+        assert self.ports_of_calls
         for key in self.keys:
             _check_key(key)
         if self.keyfile and not self.certfile:
             raise CallerError("keyfile is given without certfile", hint="name the certificate's file too")
+
+    @property
+    def ports_of_calls(self) -> range:
+        """What `webrtc_ports` names; 0 alone where any will do.
+
+        Raises:
+            CallerError: it is no range of ports.
+        """
+        if not self.webrtc_ports:
+            return range(1)
+        first, _, last = self.webrtc_ports.partition("-")
+        ports = range(int(first), int(last or first) + 1) if _PORTS.fullmatch(self.webrtc_ports) else range(0)
+        if not ports or ports[0] < 1 or ports[-1] > 65_535:
+            hint = "name two ports from 1 to 65535, as 40000-40099; a call takes one on each of the machine's addresses"
+            raise CallerError(f"webrtc_ports is {self.webrtc_ports}", hint=hint)
+        return ports
+
+
+def _check_server(name: str, value: str, *schemes: str) -> None:
+    if value and not value.startswith(schemes):
+        raise CallerError(f"{name} is {value}", hint=f"write it as {schemes[0]}HOST:PORT")
+
+
+def _check_address(name: str, value: str) -> None:
+    """An address, for clients look no name up that stands in an answer."""
+    try:
+        ipaddress.ip_address(value or "127.0.0.1")
+    except ValueError as error:
+        raise CallerError(f"{name} is {value}", hint="give the address itself, as 203.0.113.7") from error
 
 
 def _check_key(key: str) -> None:

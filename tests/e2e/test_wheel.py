@@ -7,6 +7,7 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -19,6 +20,8 @@ def test_the_built_wheel_holds_a_turn_in_an_empty_environment(tmp_path: Path) ->
     """Built, installed without a compiler, and run from another folder: the demo answers and writes its files."""
     subprocess.run([sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path, ROOT], check=True, timeout=300)
     (wheel,) = tmp_path.glob("antiphon-*.whl")
+    page = ROOT / "src" / "antiphon" / "serve" / "web"
+    assert {f"antiphon/serve/web/{file.name}" for file in page.iterdir()} <= set(ZipFile(wheel).namelist())
     home = tmp_path / "environment"
     venv.create(home, with_pip=True)
     scripts = home / ("Scripts" if os.name == "nt" else "bin")

@@ -8,7 +8,7 @@ import pytest
 from tests.serve.doubles import house
 
 from antiphon.cli import main, parser
-from antiphon.cli.serve import greeting, with_flags
+from antiphon.cli.serve import greeting, page, with_flags
 from antiphon.config import load
 from antiphon.core.errors import CallerError
 from antiphon.serve_settings import ServeSettings
@@ -88,8 +88,26 @@ def test_the_line_that_says_it_is_ready(settings: ServeSettings, conversations: 
     """Where, what, how many, and whether a key is needed; never the key."""
     line = greeting(house(settings), "ws://127.0.0.1:8000/v1/realtime", conversations)
 
-    assert line == f"Ready: ws://127.0.0.1:8000/v1/realtime  models: barista, scripted; {expected}"
+    assert line.splitlines() == [
+        f"Ready: ws://127.0.0.1:8000/v1/realtime  models: barista, scripted; {expected}",
+        "Open http://127.0.0.1:8000/ to talk to it",
+    ]
     assert "secret-key" not in line
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("ws://127.0.0.1:8000/v1/realtime", "http://127.0.0.1:8000/"),
+        ("wss://shop.example:443/v1/realtime", "https://shop.example:443/"),
+        ("ws://0.0.0.0:8000/v1/realtime", "http://localhost:8000/"),
+        ("ws://[::]:8000/v1/realtime", "http://localhost:8000/"),
+        ("ws://[::1]:8000/v1/realtime", "http://[::1]:8000/"),
+    ],
+)
+def test_where_the_page_is(address: str, expected: str) -> None:
+    """A name of this machine where the address stands for all of them: browsers let no other use a microphone."""
+    assert expected == page(address)
 
 
 @pytest.mark.parametrize(

@@ -107,10 +107,11 @@ class LoopbackServer:
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __enter__(self) -> Self:
-        self._server = self._loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
         self._thread = threading.Thread(target=self._loop.run_forever, name="loopback-double")
         self._thread.start()
+        starting = asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = asyncio.run_coroutine_threadsafe(starting, self._loop).result(10)
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
         return self
 
     def __exit__(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from antiphon.cli.config import add_flags, resolve
 from antiphon.cli.device import add_device, on_device
@@ -111,7 +112,15 @@ def with_flags(settings: ServeSettings, arguments: argparse.Namespace) -> ServeS
 
 
 def greeting(house: House, address: str, capacity: int) -> str:
-    """The line that says it is ready."""
+    """The line that says it is ready, and the one that says where the page is."""
     keys = "a key is needed" if house.config.serve.keys else "no key is needed"
     count = f"{capacity} conversations" if capacity != 1 else "1 conversation"
-    return f"Ready: {address}  models: {', '.join(house.offer.models)}; {count} at once; {keys}"
+    ready = f"Ready: {address}  models: {', '.join(house.offer.models)}; {count} at once; {keys}"
+    return f"{ready}\nOpen {page(address)} to talk to it"
+
+
+def page(address: str) -> str:
+    """Where a browser on this machine finds the page of the server whose conversations are held at `address`."""
+    parts = urlsplit(address)
+    host = "localhost" if parts.hostname in ("0.0.0.0", "::") else parts.netloc.rpartition(":")[0]  # noqa: S104
+    return f"{'https' if parts.scheme == 'wss' else 'http'}://{host}:{parts.port}/"

@@ -5,21 +5,28 @@ Threads: the event loop. What it does not know: sockets, signals, how models are
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse, Response
+from starlette.middleware import Middleware
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
 from antiphon import __version__
+from antiphon.core.clock import MonotonicClock
 from antiphon.core.errors import CallerError, MachineError
 from antiphon.serve import ending as endings
+from antiphon.serve.body import read_body
+from antiphon.serve.calls import Calls
 from antiphon.serve.client_secrets import read_request
+from antiphon.serve.cross_origin import CrossOrigin
 from antiphon.serve.metrics import CONTENT_TYPE
 from antiphon.serve.reception import RETRY_AFTER_S, refusal
+from antiphon.serve.status import status
+from antiphon.serve.web_files import WebFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,18 +36,24 @@ if TYPE_CHECKING:
 
     from antiphon.serve.reception import Reception
 
-BODY_S = 10.0  # for a request's body to come
-LARGEST_BODY_BYTES = 256 * 1024  # of a request for a secret; tools with long schemas fit
+PAGES = {"/": "index.html", "/status": "status.html"}
+CALL_PATHS = ("calls", "calls/{name}", "calls/{name}/hangup")
 
 
 def make_app(
     reception: Reception, lifespan: Callable[[Starlette], AbstractAsyncContextManager[None]] | None = None
 ) -> Starlette:
     """The application that serves what `reception` offers."""
-    pages = _Pages(reception)
+    pages, files = _Pages(reception), WebFiles()
+    calls = Calls(reception, clock=MonotonicClock())
     routes: list[Route | WebSocketRoute] = [
         Route("/health", pages.health),
         Route("/metrics", pages.metrics),
+        Route("/about.json", pages.about),
+        Route("/status.json", pages.status),
+        *(Route(path, _page(files, name)) for path, name in PAGES.items()),
+        Route("/embed.js", lambda _request: RedirectResponse("web/embed.js")),  # where its imports are beside it
+        Route("/web/{name:path}", lambda request: files.answer(request, request.path_params["name"])),
         Route("/v1/models", pages.models),
         Route("/v1/models/{name:path}", pages.model),
     ]
@@ -48,7 +61,16 @@ def make_app(
         routes.append(WebSocketRoute(path, reception.receive))
         routes.append(Route(path, pages.upgrade_wanted))
         routes.append(Route(f"{path}/client_secrets", pages.client_secrets, methods=["POST"]))
-    return Starlette(routes=routes, lifespan=lifespan)
+        routes.append(Route(f"{path}/calls", calls.create, methods=["POST"]))
+        routes.append(Route(f"{path}/calls/{{name}}/hangup", calls.hang_up, methods=["POST"]))
+        routes.append(Route(f"{path}/calls/{{name}}", calls.hang_up, methods=["DELETE"]))
+        routes += [Route(f"{path}/{rest}", calls.preflight, methods=["OPTIONS"]) for rest in CALL_PATHS]
+    around = [Middleware(CrossOrigin, allows=reception.allows_page)]
+    return Starlette(routes=routes, middleware=around, lifespan=lifespan)
+
+
+def _page(files: WebFiles, name: str) -> Callable[[Request], Response]:
+    return lambda request: files.answer(request, name)
 
 
 class _Pages:
@@ -76,6 +98,25 @@ class _Pages:
             return _key_wanted()
         return Response(self._reception.metrics.text(), media_type=None, headers={"content-type": CONTENT_TYPE})
 
+    async def about(self, request: Request) -> Response:
+        """What the page has to know before it connects; to whom shows a key, if one is needed, more than that."""
+        here = self._reception
+        told: dict[str, object] = {
+            "key_needed": here.keys.are_needed,
+            "condition": here.condition,
+            "webrtc": find_spec("aiortc") is not None,
+        }
+        if here.knows(request.headers):
+            told |= {"models": here.offer.models, "voices": here.offer.voices, "version": __version__}
+        return JSONResponse(told, headers={"cache-control": "no-store"})
+
+    async def status(self, request: Request) -> Response:
+        """How the server does, for its own page and for scripts; a key opens it, as it does /metrics."""
+        if not self._reception.knows(request.headers):
+            return _key_wanted()
+        told = status(self._reception, now_s=time.time(), since_s=self._since_s)
+        return JSONResponse(told, headers={"cache-control": "no-store"})
+
     async def models(self, request: Request) -> Response:
         if not self._reception.knows(request.headers):
             return _key_wanted()
@@ -100,7 +141,7 @@ class _Pages:
         if not here.knows(request.headers):
             return _key_wanted()
         try:
-            session, seconds = read_request(await _body(request))
+            session, seconds = read_request(await _json(request))
             value, grant = here.secrets.make(session, seconds=seconds)
         except CallerError as error:
             return refusal(400, "invalid_value", f"{error.message}; {error.hint}")
@@ -113,22 +154,13 @@ class _Pages:
         return {"id": name, "object": "model", "created": self._since_s, "owned_by": "antiphon"}
 
 
-async def _body(request: Request) -> object:
+async def _json(request: Request) -> object:
     """The body as JSON; none is an empty object.
 
     Raises:
         CallerError: it is too large, too slow, or no JSON.
     """
-    body = bytearray()
-    try:
-        async with asyncio.timeout(BODY_S):
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > LARGEST_BODY_BYTES:
-                    hint = "send a smaller session"
-                    raise CallerError(f"the body has more than {LARGEST_BODY_BYTES} bytes", hint=hint)
-    except TimeoutError:
-        raise CallerError(f"the body did not come within {BODY_S:g} s", hint="send it at once") from None
+    body = await read_body(request)
     try:
         return json.loads(body) if body.strip() else {}
     except (ValueError, RecursionError) as error:

@@ -1,6 +1,6 @@
-"""One accepted WebSocket in -> a conversation held over it, until either side ends it or a limit is met.
+"""One client's channel in -> a conversation held over it, until either side ends it or a limit is met.
 
-Three tasks belong to a conversation: one reads the socket, one tells the session's events, one minds the limits. A
+Three tasks belong to a conversation: one reads the channel, one tells the session's events, one minds the limits. A
 fourth writes, and lives a little longer, to say why it ended. All are gone when `hold` returns; the place in the
 runtime is free a moment before, as soon as the conversation is over. Threads: the event loop.
 What it does not know: the protocol (`Line`), who may come in (`reception.py`).
@@ -13,28 +13,27 @@ import json
 import secrets
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from starlette.websockets import WebSocketDisconnect
+from typing import TYPE_CHECKING, Any
 
 from antiphon.core.clock import SECOND_NS
 from antiphon.core.errors import BusyError, MachineError
+from antiphon.core.flow import AudioFrame
 from antiphon.serve import ending as endings
+from antiphon.serve.channel import GoneError
 from antiphon.serve.encoding import error_event
 from antiphon.serve.observer import Observer
 from antiphon.serve.outbox import Bounds, Outbox
 from antiphon.serve.records import NOT_RECORDED
-from antiphon.serve.websocket import ABORT, PARTING_S
+from antiphon.serve.websocket import PARTING_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from starlette.websockets import WebSocket
+    from collections.abc import Mapping
 
     from antiphon.core.clock import Clock
     from antiphon.dialogue.commands import Command
     from antiphon.dialogue.stimuli import Stimulus
     from antiphon.runtime import Runtime
+    from antiphon.serve.channel import Channel
     from antiphon.serve.ending import Ending
     from antiphon.serve.line import Line, PickUp, Terms
     from antiphon.serve.log_lines import SessionLog
@@ -59,8 +58,9 @@ class Premises:
 class Connection:
     """One client's; `hold` it once."""
 
-    def __init__(self, socket: WebSocket, terms: Terms, premises: Premises, log: SessionLog) -> None:
-        self._socket = socket
+    def __init__(self, channel: Channel, terms: Terms, premises: Premises, log: SessionLog) -> None:
+        self._channel = channel
+        self._is_awaited = True
         self._terms = terms
         self._premises = premises
         self._log = log
@@ -69,9 +69,13 @@ class Connection:
         self._record: Record = NOT_RECORDED
         self._ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self._is_draining = False
-        self._heard_ns = premises.clock.now_ns()
+        self._heard_ns = self._begun_ns = premises.clock.now_ns()
         self._outbox = Outbox(
-            Bounds(events=premises.settings.send_queue_events, bytes=premises.settings.send_queue_bytes),
+            Bounds(
+                events=premises.settings.send_queue_events,
+                bytes=premises.settings.send_queue_bytes,
+                one=channel.longest_bytes,
+            ),
             clock=premises.clock,
             on_full=lambda: self.end(endings.SLOW),
             on_sent=lambda age_ns: premises.metrics.send_age.observe(age_ns / SECOND_NS),
@@ -79,9 +83,26 @@ class Connection:
         )
 
     @property
+    def is_awaited(self) -> bool:
+        """Whether its client is not there yet; it will take a place."""
+        return self._is_awaited
+
+    @property
     def is_open(self) -> bool:
         """Whether a conversation is held, which takes a place."""
         return self._session is not None
+
+    def about(self) -> dict[str, object]:
+        """What may be known of the conversation by whoever runs the server: no words, no address."""
+        now_ns, session = self._premises.clock.now_ns(), self._session
+        return {
+            "id": self._terms.id,
+            "model": self._terms.model,
+            "age_s": round((now_ns - self._begun_ns) / SECOND_NS, 1),
+            "turns": session.dialogue.turn if session else 0,
+            "phase": session.dialogue.phase.value if session else "",
+            "waiting_events": self._outbox.waiting[0],
+        }
 
     def end(self, ending: Ending) -> None:
         """End the conversation; the first reason given is the one told."""
@@ -98,16 +119,30 @@ class Connection:
         async with asyncio.TaskGroup() as tasks:
             writing = tasks.create_task(self._write())
             try:
-                ending = await self._converse(begin_with)
+                ending = await self._reach() or await self._converse(begin_with)
             except Exception as error:  # noqa: BLE001 - whatever failed, this client is told, and others go on
                 self._log.error("session.failed", error)
                 ending = endings.BROKEN
             self._observer.end()
-            if ending is endings.LEFT:
+            if ending is endings.LEFT or self._is_awaited:
                 writing.cancel()
             else:
                 await self._part(ending, writing)
         return ending
+
+    async def _reach(self) -> Ending | None:
+        """Wait for the client; why there is nobody, or None."""
+        connecting = asyncio.ensure_future(self._channel.connect())
+        waits: tuple[asyncio.Future[Any], ...] = connecting, self._ended
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        if self._ended.done():
+            connecting.cancel()
+            return self._ended.result()
+        if not connecting.result():
+            return endings.LEFT
+        self._is_awaited = False
+        self._heard_ns = self._premises.clock.now_ns()
+        return None
 
     async def _converse(self, begin_with: Mapping[str, object]) -> Ending:
         """Hold the conversation; its place is free again on return."""
@@ -156,14 +191,16 @@ class Connection:
 
     async def _read(self, line: Line) -> None:
         while True:
-            message = await self._socket.receive()
-            if message["type"] == "websocket.disconnect":
+            came = await self._channel.receive()
+            if came is None:
                 self.end(endings.LEFT)
                 return
             self._heard_ns = self._premises.clock.now_ns()
-            text = message.get("text")
-            for _ in line.take_gently(text if text is not None else message.get("bytes") or b""):
-                await asyncio.sleep(0)
+            if isinstance(came, AudioFrame):
+                line.hear(came)
+            else:
+                for _ in line.take_gently(came):
+                    await asyncio.sleep(0)
             await asyncio.sleep(0)  # a burst of messages leaves the others their turn
 
     async def _tell(self, session: Session, line: Line) -> None:
@@ -191,8 +228,8 @@ class Connection:
 
     async def _write(self) -> None:
         try:
-            await self._outbox.write(self._socket.send_text)
-        except WebSocketDisconnect:
+            await self._outbox.write(self._channel.send)
+        except GoneError:
             self.end(endings.LEFT)
 
     async def _part(self, ending: Ending, writing: asyncio.Task[None]) -> None:
@@ -208,35 +245,21 @@ class Connection:
         try:
             async with asyncio.timeout(PARTING_S):
                 await asyncio.wait([writing])
-                await close(self._socket, ending)
+                await self._channel.close(ending)
         except TimeoutError:
             writing.cancel()
-            abort(self._socket)
+            self._channel.cut()
 
     def _left_out(self, kind: str) -> None:
         """An event was too long for common clients, and this is told in its place."""
         self._log.error("event.too_long", kind=kind)
-        message = f"an event of type {kind} would have been longer than 1 MiB, and was left out"
+        most = self._channel.longest_bytes
+        message = f"an event of type {kind} would have been longer than {most} bytes, and was left out"
         self._outbox.put(error_event(event_id(), "event_too_long", message))
 
     def _end_if_drained(self) -> None:
         if self._session is None or not self._session.is_replying:
             self.end(endings.DRAINED)
-
-
-async def close(socket: WebSocket, ending: Ending) -> None:
-    """Close with a code and a reason, if there is still somebody there."""
-    try:
-        await socket.close(ending.close_code, ending.reason)
-    except (WebSocketDisconnect, RuntimeError):
-        return
-
-
-def abort(socket: WebSocket) -> None:
-    """Cut the connection: what is unsent is lost."""
-    cut: Callable[[], None] | None = socket.scope.get("extensions", {}).get(ABORT)
-    if cut is not None:
-        cut()
 
 
 def event_id() -> str:

@@ -24,6 +24,7 @@ class Ending:
 
 
 LEFT = Ending(label="client_left")
+HUNG_UP = Ending(label="hung_up", message="the call was hung up")
 OVER = Ending(label="conversation_over", message="the conversation is over")
 SLOW = Ending(
     label="slow_client",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from antiphon.core.flow import AudioFrame
     from antiphon.session import Session, SessionSettings
     from antiphon.session.events import Event
 
@@ -29,12 +30,32 @@ class Line(Protocol):
         """One message of the client's, in steps of a few milliseconds; whatever it holds, this does not raise."""
         ...
 
+    def hear(self, frame: AudioFrame) -> None:
+        """Sound of the client's that came beside its messages; never raises. None comes where `Terms.track` is None."""
+        ...
+
     def tell(self, event: Event) -> None:
         """Something happened in the session."""
         ...
 
     def fail(self, code: str, message: str) -> None:
         """Something is wrong at the server's end: an `error` event."""
+        ...
+
+
+class Track(Protocol):
+    """Where a reply's sound goes if it travels beside the messages; it is paced here, and never waits for long."""
+
+    def play(self, frame: AudioFrame) -> None:
+        """Send this behind what waits; it is due now."""
+        ...
+
+    def clear(self) -> None:
+        """Send nothing of what waits; what left before is on its way and will be heard."""
+        ...
+
+    def when_sent(self, tell: Callable[[], None]) -> None:
+        """Call this once, when all that waits now has left; `clear` forgets it."""
         ...
 
 
@@ -48,6 +69,7 @@ class Terms:
     voices: tuple[str, ...]
     settings: SessionSettings  # that the conversation begins with
     expires_at_s: int  # epoch seconds
+    track: Track | None = None  # beside the messages; None: sound travels inside them
     language: str = ""  # that is heard, by its code; empty: nothing is said of it
 
 

@@ -6,10 +6,13 @@ Units: seconds, as Prometheus has it. Threads: any; the library locks.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from antiphon.serve.recent_turns import RecentTurns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +32,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry(auto_describe=True)
+        self.recent = RecentTurns(now_s=time.time)
         self.turns = Counter(
             "antiphon_turns", "Turns of callers, by what became of them", ["outcome"], registry=registry
         )
@@ -69,6 +73,22 @@ class Metrics:
             "antiphon_send_queue_age_seconds",
             "How long an event waited for its client's socket",
             buckets=AGE_BUCKETS,
+            registry=registry,
+        )
+        self.calls = Gauge("antiphon_calls_open", "Calls by WebRTC, those still connecting included", registry=registry)
+        self.call_packets = Counter(
+            "antiphon_call_packets", "Packets of callers' sound, by what became of them", ["fate"], registry=registry
+        )
+        self.call_packets_waited = Counter(
+            "antiphon_call_packets_waited", "Packets that waited for one before them", registry=registry
+        )
+        self.concealed = Counter(
+            "antiphon_call_concealed_seconds", "Sound made up in place of lost packets", registry=registry
+        )
+        self.call_jitter = Histogram(
+            "antiphon_call_jitter_seconds",
+            "How much later than the quickest 19 of 20 packets came, read once a second of each call",
+            buckets=(0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.2, 0.5),
             registry=registry,
         )
         self.loop_lag = Histogram(

@@ -120,6 +120,7 @@ class Observer:
             seconds = max(0, span.end_ns - span.start_ns) / SECOND_NS
             self._metrics.stages.labels(str(span.stage), outcome).observe(seconds)
         latency_ms = None if latency_ns is None else _ms(latency_ns)
+        self._metrics.recent.add(outcome, latency_ms)
         self._log.info("turn.measured", turn=timeline.turn, outcome=outcome, voice_to_voice_ms=latency_ms)
 
 

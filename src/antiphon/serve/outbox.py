@@ -28,6 +28,7 @@ class Bounds:
 
     events: int
     bytes: int
+    one: int = LONGEST_EVENT_BYTES  # bytes of one event; a longer one is left out
 
 
 class Outbox:
@@ -66,7 +67,7 @@ class Outbox:
         if self._is_full or self._is_closed:
             return
         text = encode(event)
-        if len(text) > LONGEST_EVENT_BYTES:
+        if len(text) > self._bounds.one:
             self._on_too_long(str(event.get("type")))
             return
         if len(self._waiting) >= self._bounds.events or self._waiting_bytes + len(text) > self._bounds.bytes:

@@ -20,6 +20,7 @@ def pick_up(session: Session, terms: Terms, send: Send) -> Line:
         models=terms.models,
         voices=terms.voices,
         language=terms.language,
+        track=terms.track,
         instructions=terms.settings.instructions,
         max_tokens=terms.settings.max_tokens,
         expires_at_s=terms.expires_at_s,

@@ -13,15 +13,16 @@ import asyncio
 import re
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse
 
 from antiphon.core.clock import SECOND_NS
 from antiphon.serve import ending as endings
+from antiphon.serve.channel import SocketChannel
 from antiphon.serve.client_secrets import ClientSecrets, Grant
-from antiphon.serve.connection import Connection, Premises, close, event_id
+from antiphon.serve.connection import Connection, Premises, event_id
 from antiphon.serve.encoding import encode, error_event
 from antiphon.serve.keys import SUBPROTOCOL, Keys, Origins, presented
 from antiphon.serve.line import Terms
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
     from antiphon.config import Config
     from antiphon.core.clock import Clock
     from antiphon.runtime import Runtime
-    from antiphon.serve.line import PickUp
+    from antiphon.serve.channel import Channel
+    from antiphon.serve.line import PickUp, Track
     from antiphon.serve.metrics import Metrics
     from antiphon.session import SessionSettings
 
@@ -55,6 +57,17 @@ class Offer:
     language: str = ""  # that is heard, by its code; empty: nothing is said of it
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """One caller who may come in."""
+
+    begin_with: Mapping[str, object]  # the session's configuration, as far as they have one
+    model: str = ""  # that they ask for
+    traceparent: str = ""
+    track: Track | None = None  # that replies sound on, beside the messages
+    id: str = field(default_factory=lambda: f"sess_{secrets.token_hex(12)}")
+
+
 class Reception:
     """Of one server."""
 
@@ -71,7 +84,7 @@ class Reception:
         self._records = Records(config.record)
         self._premises: Premises | None = None  # once the models are loaded
         self._is_draining = False
-        self._connections: set[Connection] = set()
+        self._connections: dict[str, Connection] = {}  # by the name of the session
         self._nobody = asyncio.Event()
         self._nobody.set()
         self.hurried = asyncio.Event()  # nobody waits for anything any more
@@ -87,7 +100,12 @@ class Reception:
     @property
     def open_sessions(self) -> int:
         """How many conversations are held."""
-        return sum(connection.is_open for connection in self._connections)
+        return sum(connection.is_open for connection in self._connections.values())
+
+    def has_room(self, *, besides: int) -> bool:
+        """Whether there is a place that is neither taken nor promised: to those on the way, and to so many besides."""
+        promised = besides + sum(connection.is_awaited for connection in self._connections.values())
+        return self.open_sessions + promised < self.capacity
 
     def open_doors(self, runtime: Runtime) -> None:
         """The models are loaded and warm: let callers in."""
@@ -100,6 +118,15 @@ class Reception:
             clock=self._clock,
             records=self._records,
         )
+
+    @property
+    def runtime(self) -> Runtime | None:
+        """What conversations share; None while models load."""
+        return self._premises.runtime if self._premises else None
+
+    def guests(self) -> list[dict[str, object]]:
+        """The conversations that are held, the longest first."""
+        return sorted((each.about() for each in self._connections.values() if each.is_open), key=_age_s, reverse=True)
 
     def knows(self, headers: Mapping[str, str]) -> bool:
         """Whether a request other than a conversation's shows one of the keys, if any are needed."""
@@ -115,33 +142,39 @@ class Reception:
             await self._refuse_key(socket, by_browser=shown.by_browser)
             return
         await self._accept(socket)
-        await self._hold(socket, grant)
+        visit = Visit(
+            begin_with=grant.session if grant else {},
+            model=socket.query_params.get("model", ""),
+            traceparent=traceparent(socket.headers),
+        )
+        await self.hold(SocketChannel(socket), visit)
 
-    async def _hold(self, socket: WebSocket, grant: Grant | None) -> None:
+    async def hold(self, channel: Channel, visit: Visit) -> None:
+        """Hold one caller's conversation, who was let in."""
         premises = self._premises
         assert premises is not None
-        session_id = f"sess_{secrets.token_hex(12)}"
-        log = SessionLog(session_id, _traceparent(socket.headers))
+        log = SessionLog(visit.id, visit.traceparent)
         terms = Terms(
-            id=session_id,
-            model=socket.query_params.get("model", ""),
+            id=visit.id,
+            model=visit.model,
+            track=visit.track,
             models=self.offer.models,
             voices=self.offer.voices,
             language=self.offer.language,
             settings=self.offer.settings(premises.runtime),
             expires_at_s=int(time.time() + self.settings.longest_session_s),
         )
-        connection = Connection(socket, terms, premises, log)
+        connection = Connection(channel, terms, premises, log)
         if self._is_draining:  # since the upgrade began
             connection.drain()
-        self._connections.add(connection)
+        self._connections[visit.id] = connection
         self._nobody.clear()
         started_ns = self._clock.now_ns()
         ending = endings.BROKEN
         try:
-            ending = await connection.hold(grant.session if grant else {})
+            ending = await connection.hold(visit.begin_with)
         finally:
-            self._connections.discard(connection)
+            del self._connections[visit.id]
             if not self._connections:
                 self._nobody.set()
             self._count(ending, (self._clock.now_ns() - started_ns) / SECOND_NS, log)
@@ -156,14 +189,21 @@ class Reception:
         self.metrics.session_seconds.observe(seconds)
         log.info("session.closed", reason=ending.label, close_code=ending.close_code, duration_s=round(seconds, 3))
 
+    def hang_up(self, session_id: str) -> bool:
+        """End a conversation because its client says so; whether there was one of this name."""
+        connection = self._connections.get(session_id)
+        if connection is not None:
+            connection.end(endings.HUNG_UP)
+        return connection is not None
+
     async def drain(self, bound_s: float) -> None:
         """Let nobody in any more, let replies end for so long, and close all connections; `hurry` shortens it."""
         self._is_draining = True
-        for connection in tuple(self._connections):
+        for connection in tuple(self._connections.values()):
             connection.drain()
         waits = [asyncio.create_task(each.wait()) for each in (self._nobody, self.hurried)]
         await asyncio.wait(waits, timeout=bound_s, return_when=asyncio.FIRST_COMPLETED)
-        for connection in tuple(self._connections):
+        for connection in tuple(self._connections.values()):
             connection.end(endings.DRAINED)
         await asyncio.wait(waits[:1], timeout=FAREWELL_S)
         for wait in waits:
@@ -175,17 +215,33 @@ class Reception:
 
     async def _turn_away(self, socket: WebSocket) -> bool:
         """Refuse by HTTP status whom no key could help; whether it was done."""
-        origin = socket.headers.get("origin")
-        if not self._origins.allow(origin, socket.headers.get("host", "")):
+        refused = self.closed_to(socket.headers)
+        if refused is not None:
+            await self._deny(socket, *refused)
+        return refused is not None
+
+    def closed_to(self, headers: Mapping[str, str]) -> tuple[int, str, str] | None:
+        """Why nobody with such headers is let in, whatever key they show: status, code and message; None: they may."""
+        if not self.allows_page(headers):
             message = "pages of this origin may not connect; the server's serve.origins lists those that may"
-            await self._deny(socket, 403, "origin_not_allowed", message)
-            return True
+            return 403, "origin_not_allowed", message
         condition = self.condition
         if condition != "ready":
             says = "the server loads its models" if condition == "loading" else endings.DRAINED.message
-            await self._deny(socket, 503, f"server_{condition}", says)
-            return True
-        return False
+            return 503, f"server_{condition}", says
+        return None
+
+    def allows_page(self, headers: Mapping[str, str]) -> bool:
+        """Whether the page that asks, if one does, may connect here."""
+        return self._origins.allow(headers.get("origin"), headers.get("host", ""))
+
+    def grant(self, headers: Mapping[str, str]) -> Grant | None:
+        """What a request for a conversation may have that shows its key or secret in a header; None: nothing."""
+        shown = presented(headers)
+        grant = self.secrets.find(shown.key)
+        if grant is None and self.knows(headers):
+            return Grant(expires_at_s=0, session={})
+        return grant
 
     async def _refuse_key(self, socket: WebSocket, *, by_browser: bool) -> None:
         ending = endings.WRONG_KEY
@@ -197,11 +253,11 @@ class Reception:
         await socket.send_text(
             encode(error_event(event_id(), ending.code, ending.message, kind="invalid_request_error"))
         )
-        await close(socket, ending)
+        await SocketChannel(socket).close(ending)
 
     async def _deny(self, socket: WebSocket, status: int, code: str, message: str) -> None:
         self.metrics.refused.labels(code).inc()
-        SessionLog("", _traceparent(socket.headers)).warning("session.refused", reason=code)
+        SessionLog("", traceparent(socket.headers)).warning("session.refused", reason=code)
         await socket.send_denial_response(refusal(status, code, message))
 
     async def _accept(self, socket: WebSocket) -> None:
@@ -219,6 +275,13 @@ def refusal(status: int, code: str, message: str) -> JSONResponse:
     return JSONResponse(body, status_code=status, headers=headers)
 
 
-def _traceparent(headers: Mapping[str, str]) -> str:
+def _age_s(guest: dict[str, object]) -> float:
+    age = guest["age_s"]
+    assert isinstance(age, float)
+    return age
+
+
+def traceparent(headers: Mapping[str, str]) -> str:
+    """The trace that a request belongs to; empty: none, or no valid one."""
     given = headers.get("traceparent", "")
     return given if TRACEPARENT.fullmatch(given) else ""

@@ -18,6 +18,7 @@ from antiphon.dialogue.state import Dialogue, Phase
 from antiphon.dialogue.transitions import step
 from antiphon.session import events
 from antiphon.session.ahead import Ahead
+from antiphon.session.end_watch import EndWatch
 from antiphon.session.listening import Listening, Outlets
 from antiphon.session.record import TurnRecord
 from antiphon.session.replies import Replies
@@ -75,6 +76,7 @@ class Conduct:
         self._begun: tuple[int, int] = (0, 0)  # the turn that is listened to, and where it begins
         self._open_turn = 0  # that the owner knows of
         self._confirmed_turn = 0
+        self._end_watch = EndWatch()
         self._heard = TurnRecord(0, around.clock)  # of the turn that is listened to
         self._recognition = TwoPassRecognition(engines, settings.vocabulary)
         self._thinking = engines.language_model.open()
@@ -161,10 +163,14 @@ class Conduct:
         """Let the dialogue know, and do what it says."""
         if self._is_closed:  # a tool that was not to be broken off may come back later
             return
-        self.state, commands = step(self.state, stimulus)
+        before = self.state
+        self.state, commands = step(before, stimulus)
         if self._around.watch is not None:
             self._around.watch(stimulus, commands)
         self._tell(stimulus)
+        judged = self._end_watch.judged(before, self.state, commands, stimulus.at_ns)
+        if judged is not None:
+            self._around.emit(judged)
         for command in commands:
             self._carry_out(command, stimulus.at_ns)
 

@@ -38,6 +38,20 @@ class WordsHeard:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TurnEndJudged:
+    """More became known of a pause, and this is how sure it makes us that the turn is over; the draft stays unheard."""
+
+    turn: int
+    at_ns: int
+    silence_ns: int  # from the last speech sample to this opinion
+    posterior: float
+    wait_ns: int  # of silence in all, after which the turn is over if no voice comes
+    evidence: tuple[str, ...]  # what it rests on: words, ears, mass, prosody
+    pause_ms: int  # the two settings that make a wait of a posterior
+    cut_in_risk: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnConfirmed:
     """The caller's turn is over and says this."""
 
@@ -119,6 +133,7 @@ class ReplyFinished:
     failed: bool = False  # nothing came of it, or not all that was to come
     reached_limit: bool = False  # the model had more to say than it was allowed; False where its engine does not know
     retracted: bool = False  # interrupted before a whole word was heard: as if it had never been
+    unheard: str = ""  # what was written of it, and not heard; empty unless it was interrupted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +221,7 @@ class SessionEnded:
 Event: TypeAlias = (
     TurnStarted
     | WordsHeard
+    | TurnEndJudged
     | TurnConfirmed
     | TurnCorrected
     | TurnAbandoned

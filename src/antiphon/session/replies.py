@@ -237,6 +237,7 @@ class Replies:
                 retracted=interrupted and not heard,
                 usage=draft.usage,
                 reached_limit=draft.reached_limit and not interrupted,
+                unheard=draft.text.unheard(said_chars) if interrupted else "",
             )
         )
         self._shop.tell(stimuli.ReplyEnded(at_ns=now_ns, draft=number, heard=passes))

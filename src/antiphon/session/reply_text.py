@@ -71,6 +71,10 @@ class ReplyText:
         """The written text of that part, without what could not be voiced."""
         return self._kept(self.written_at(start_said), self.written_at(end_said))
 
+    def unheard(self, said: int) -> str:
+        """What was written behind that, whether it was voiced or not."""
+        return self.written[self.written_at(said) :].strip()
+
     def passes(self, said: int) -> tuple[str, ...]:
         """What was heard of each pass once `said` characters have been said."""
         end = self.written_at(said)

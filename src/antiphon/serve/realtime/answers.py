@@ -88,8 +88,13 @@ class Answers:
             raise RefusedError(problem, code="response_cancel_not_active", param="response_id" if name else None)
         if self.active is None:
             self._cancel_asked(present)
-        elif not present.is_cancelled and self._is_under_way(self.active):
-            present.is_cancelled = True
+        else:
+            self.cancel_active()
+
+    def cancel_active(self) -> None:
+        """End the active response, if there is one and the session has not ended it."""
+        if self.active is not None and not self.active.plan.is_cancelled and self._is_under_way(self.active):
+            self.active.plan.is_cancelled = True
             self._state.session.cancel_reply()
 
     def was_retracted(self, item: str) -> bool:

@@ -16,21 +16,23 @@ from antiphon.serve.realtime.call_state import CallState
 from antiphon.serve.realtime.caller import Caller
 from antiphon.serve.realtime.client_events import ClientEvent, event_id_of, read_event, read_object
 from antiphon.serve.realtime.errors import INTERNAL, NOT_SUPPORTED, RefusedError, error_body
+from antiphon.serve.realtime.extras import Extras
 from antiphon.serve.realtime.ids import Ids
 from antiphon.serve.realtime.item_edits import ItemEdits
 from antiphon.serve.realtime.outbox import Outbox
+from antiphon.serve.realtime.output_buffer import OutputBuffer
 from antiphon.serve.realtime.session_fields import CallSetup, first_fields, session_settings, session_wire
 from antiphon.serve.realtime.session_update import Update
-from antiphon.serve.realtime.timeline import EVENT, timeline_wire
 from antiphon.session import events
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from antiphon.core.clock import Clock
-    from antiphon.core.stamps import TurnTimeline
+    from antiphon.core.flow import AudioFrame
     from antiphon.serve.realtime.fields import Fields
     from antiphon.serve.realtime.outbox import Json
+    from antiphon.serve.realtime.response import Response
     from antiphon.session import Session
 
 __all__ = ["Call", "CallSetup"]
@@ -48,11 +50,14 @@ class Call:
             clock=clock,
             outbox=outbox,
             fields=first_fields(setup, session.settings),
+            track=OutputBuffer(outbox, setup.track) if setup.track is not None else None,
             conversation_id=outbox.ids.new("conv"),
         )
         self._caller = Caller(self._state)
         self._answers = Answers(self._state, self._caller.later)
+        self._extras = Extras(self._state)
         self._edits = ItemEdits(self._state, self._answers, self._caller.later)
+        self._latest: Response | None = None  # that was opened, over or not
         self._late_start: events.TurnStarted | None = None  # of a voice over the active response
         self._is_paused = False  # the response, until it is known what that voice says
         self._held: list[events.ReplyAudio | events.ReplyText] = []  # came nevertheless; the playout bounds it
@@ -92,12 +97,22 @@ class Call:
         except Exception:  # noqa: BLE001 - one client's event must not end the call, and what it held is private
             self._refuse_ours(event_id)
 
+    def hear(self, frame: AudioFrame) -> None:
+        """Sound of the client's that came over a track; this never raises."""
+        try:
+            self._caller.hear(frame)
+        except RefusedError as refused:
+            self._refuse(refused.code, refused.wire_message, refused.param, None)
+        except Exception:  # noqa: BLE001 - as with events
+            self._refuse_ours(None)
+
     def _carry_out(self, event: ClientEvent) -> None:
         fields = event.fields
         match event.kind:
             case "session.update":
                 self._update(fields)
             case "input_audio_buffer.append":
+                self._refuse_beside_track()
                 self._caller.append(fields)
             case "input_audio_buffer.commit":
                 self._caller.commit()
@@ -115,13 +130,30 @@ class Call:
                 self._answers.create(fields)
             case "response.cancel":
                 self._answers.cancel(fields)
-            case _:
-                raise RefusedError(
-                    f"{event.kind} is for WebRTC alone",
-                    code=NOT_SUPPORTED,
-                    param="type",
-                    hint="stop playing what was sent, and truncate the item",
-                )
+            case _:  # "output_audio_buffer.clear"
+                self._fall_silent()
+
+    def _refuse_beside_track(self) -> None:
+        if self._state.track is not None:
+            raise RefusedError(
+                "sound comes over this call's audio track",
+                code=NOT_SUPPORTED,
+                param="type",
+                hint="send it there, or connect by WebSocket to append it",
+            )
+
+    def _fall_silent(self) -> None:
+        """The client wants to hear no more of the present response."""
+        track = self._state.track
+        if track is None:
+            raise RefusedError(
+                "output_audio_buffer.clear is for WebRTC alone",
+                code=NOT_SUPPORTED,
+                param="type",
+                hint="stop playing what was sent, and truncate the item",
+            )
+        track.clear()
+        self._answers.cancel_active()
 
     def _update(self, event: Fields) -> None:
         event.require("session")
@@ -172,6 +204,7 @@ class Call:
             case events.ReplyOpened():
                 self._let_turn_start()
                 self._answers.opened(event)
+                self._latest = self._answers.active
             case events.ReplyAudio() | events.ReplyText():
                 self._sound(event)
             case events.ReplyPaused(resumed=resumed):
@@ -190,7 +223,9 @@ class Call:
                 if stage is Stage.RECOGNISE:
                     self._caller.recognition_failed(error.message)
             case events.TurnMeasured(timeline=timeline):
-                self._tell_timeline(timeline)
+                self._extras.timeline(timeline, self._answers.active)
+            case events.TurnEndJudged():
+                self._extras.judged(event)
             case _:  # how a reply sounds softer, and when its first sound left, have no form here
                 pass
 
@@ -229,25 +264,11 @@ class Call:
         if response is not None and response.reply == event.reply:
             response.reached_limit = event.reached_limit
         self._answers.finished(event)
+        latest = self._latest
+        self._extras.unheard(event, latest if latest and latest.reply == event.reply else None)
         self._edits.reply_ended()
         self._caller.reply_ended()
         self._let_turn_start()
-
-    def _tell_timeline(self, timeline: TurnTimeline) -> None:
-        """When each stage of a turn was over, to a client that asked for it."""
-        told = timeline_wire(timeline) if self._state.fields.tells_timeline else None
-        if told is None:
-            return
-        asked, response = self._state.conversation.standing_for(f"turn-{timeline.turn}"), self._answers.active
-        if response is not None and response.turn != timeline.turn:
-            response = None
-        reply = response.message if response else None
-        names = {
-            "item_id": asked.id if asked else None,
-            "response_id": response.plan.id if response else None,
-            "response_item_id": reply.id if reply else None,
-        }
-        self._state.outbox.put(EVENT, {**told, **names})
 
     # Errors.
 

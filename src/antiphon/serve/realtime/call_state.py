@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from antiphon.core.flow import ToolSpec
     from antiphon.serve.realtime.items import Item
     from antiphon.serve.realtime.outbox import Outbox
+    from antiphon.serve.realtime.output_buffer import OutputBuffer
     from antiphon.serve.realtime.session_fields import CallSetup, SessionFields
     from antiphon.session import Session, SessionSettings
 
@@ -27,6 +28,7 @@ class CallState:
     clock: Clock
     outbox: Outbox
     fields: SessionFields
+    track: OutputBuffer | None = None  # that replies sound on; None: their sound goes inside events
     lent_tools: tuple[ToolSpec, ...] = ()  # of the present response alone
     heard_voice: str = ""  # of the first response that has sounded
     conversation_id: str = ""

@@ -86,6 +86,21 @@ class Caller:
                 )
         self._give(self._buffer.push(data), at_once=False)
 
+    def hear(self, frame: AudioFrame) -> None:
+        """Sound that came over a track, captured when the frame says.
+
+        Raises:
+            RefusedError: too much that was never committed; it is forgotten, and what comes now is kept.
+        """
+        self._give(self._buffer.take(frame))
+        if self._is_by_hand and self._uncommitted > MOST_UNCOMMITTED_S * HEARING_RATE_HZ:
+            self.clear()
+            raise RefusedError(
+                f"{MOST_UNCOMMITTED_S} s of sound waited to be committed, and were cleared",
+                code="input_audio_buffer_full",
+                hint="commit the buffer or clear it, or stop the track while nobody speaks",
+            )
+
     def feed_a_slice(self) -> bool:
         """Let the session hear the next of what was appended; False if there is none.
 

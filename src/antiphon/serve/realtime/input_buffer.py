@@ -64,6 +64,19 @@ class InputBuffer:
         self._ticks += len(pcm) * (_TICKS_PER_SAMPLE * HEARING_RATE_HZ // self._resampler.from_hz)
         return self._framed(self._resampler.push(pcm))
 
+    def take(self, frame: AudioFrame) -> list[AudioFrame]:
+        """The same of a frame at HEARING_RATE_HZ whose moment of capture is known."""
+        self._ticks += len(frame.pcm) * _TICKS_PER_SAMPLE
+        frames = []
+        for start in range(0, len(frame.pcm), FRAME_SAMPLES):
+            run = frame.pcm[start : start + FRAME_SAMPLES]
+            captured_ns = frame.captured_ns + samples_to_ns(start, HEARING_RATE_HZ)
+            frames.append(self._placed(run, captured_ns))
+        self._newest_ns = max(self._newest_ns, frame.end_ns)
+        if len(frame.pcm):
+            self._keep(frame.pcm)
+        return frames
+
     def flush(self) -> list[AudioFrame]:
         """What was held back; the sound goes on behind it."""
         return self._framed(self._resampler.flush())
@@ -103,12 +116,17 @@ class InputBuffer:
         for start in range(0, len(pcm), FRAME_SAMPLES):
             run = pcm[start : start + FRAME_SAMPLES]
             captured_ns = max(floor_ns, self._newest_ns - samples_to_ns(len(pcm) - start, HEARING_RATE_HZ))
-            frames.append(AudioFrame(run, HEARING_RATE_HZ, self.end_samples, captured_ns))
-            self._stamps.append((captured_ns, self.end_samples, len(run)))
-            self.end_samples += len(run)
+            frames.append(self._placed(run, captured_ns))
         if len(pcm):
             self._keep(pcm)
         return frames
+
+    def _placed(self, run: Pcm, captured_ns: int) -> AudioFrame:
+        """A run with its place behind what went before."""
+        frame = AudioFrame(run, HEARING_RATE_HZ, self.end_samples, captured_ns)
+        self._stamps.append((captured_ns, self.end_samples, len(run)))
+        self.end_samples += len(run)
+        return frame
 
     def _keep(self, pcm: Pcm) -> None:
         self._kept.append((self.end_samples - len(pcm), to_int16(pcm)))

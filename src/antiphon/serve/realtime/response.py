@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from antiphon.serve.realtime.call_state import CallState
     from antiphon.serve.realtime.formats import WireFormat
     from antiphon.serve.realtime.outbox import Json
+    from antiphon.serve.realtime.output_buffer import OutputBuffer
     from antiphon.serve.realtime.session_fields import Modality
 
 Ending: TypeAlias = Literal["completed", "cancelled", "failed"]
@@ -82,6 +83,10 @@ class Response:
             return
         self.state.heard_voice = self.state.heard_voice or self.plan.voice
         self.state.recordings.add(message.id, to_int16(frame.pcm), frame.rate_hz)
+        if self.state.track is not None:
+            message.output.count(frame)
+            self.state.track.play(self.plan.id, frame)
+            return
         self._deltas(message, message.output.push(frame))
 
     def call(self, call: ToolCall) -> None:
@@ -132,6 +137,16 @@ class Response:
         spoken_s = message.output.seconds if message and message.output else 0.0
         usage = usage_wire(text, heard_s=self._heard_s, spoken_s=spoken_s)
         self.state.outbox.put("response.done", {"response": self._wire(status, details, usage)})
+        if self.state.track is not None:
+            self._end_sound(self.state.track, heard_out=status in {"completed", "incomplete"})
+
+    def _end_sound(self, track: OutputBuffer, *, heard_out: bool) -> None:
+        if self.message is None or self.message.output is None or not self.message.output.samples:
+            return
+        if heard_out:
+            track.finish(self.plan.id)
+        else:
+            track.clear()
 
     def _message(self) -> Item:
         if self.message is not None:

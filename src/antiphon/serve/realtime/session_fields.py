@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from antiphon.dialogue.options import ReplyOptions
 from antiphon.serve.realtime.formats import PCM_24K, WireFormat
-from antiphon.serve.realtime.timeline import STAMPS
 from antiphon.serve.realtime.tools import choice_wire, tool_wire
 from antiphon.serve.realtime.transcription import first_transcription, hints
 from antiphon.serve.realtime.turn_taking import SemanticVad, TurnTaking
@@ -19,6 +18,7 @@ from antiphon.think.language_model import AUTO
 
 if TYPE_CHECKING:
     from antiphon.core.flow import ToolSpec
+    from antiphon.serve.line import Track
     from antiphon.serve.realtime.outbox import Json
     from antiphon.session import SessionSettings
 
@@ -39,6 +39,7 @@ class CallSetup:
     language: str = ""  # that it hears, by its code; empty: unknown, and not echoed
     expires_at_s: int | None = None  # seconds since the epoch
     count_tokens: TokenCounter = estimate
+    track: Track | None = None  # that replies sound on; None: their sound goes inside events
 
     def effective_model(self, wanted: str) -> str:
         """The name of the model that a client gets who wants this one."""
@@ -67,7 +68,7 @@ class SessionFields:
     tool_choice: str = AUTO
     parallel_tool_calls: bool = True
     max_output_tokens: int | None = None  # None: "inf", which is the agent's own limit
-    tells_timeline: bool = False  # each turn's stamps, in an event of ours
+    extras: tuple[str, ...] = ()  # events of ours that the client asked for, each named once
 
 
 def first_fields(setup: CallSetup, settings: SessionSettings) -> SessionFields:
@@ -108,7 +109,7 @@ def session_wire(fields: SessionFields, setup: CallSetup) -> Json:
         "parallel_tool_calls": fields.parallel_tool_calls,
         "max_output_tokens": fields.max_output_tokens or "inf",
         "truncation": "auto",  # whatever was asked for: the history is cut to fit the model
-        "include": [STAMPS] if fields.tells_timeline else None,
+        "include": list(fields.extras) or None,
         "prompt": None,
         "tracing": None,
     }

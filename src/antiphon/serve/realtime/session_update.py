@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from antiphon.serve.realtime.errors import NOT_SUPPORTED, RefusedError
+from antiphon.serve.realtime.extras import EXTRAS
 from antiphon.serve.realtime.fields import MOST_SHOWN_CHARS
 from antiphon.serve.realtime.formats import PCM_24K, read_format, refuse_former
-from antiphon.serve.realtime.timeline import STAMPS
 from antiphon.serve.realtime.tools import check_choice, read_choice, read_tools
 from antiphon.serve.realtime.transcription import read_transcription
 from antiphon.serve.realtime.turn_taking import read_turn_taking
@@ -53,7 +53,7 @@ class Update:
         after = self._of_model(after, session)
         after = self._of_tools(after, session)
         if session.has("include"):
-            after = replace(after, tells_timeline=_wants_timeline(session))
+            after = replace(after, extras=_read_extras(session))
         _look_at_the_rest(session)
         return after
 
@@ -190,19 +190,19 @@ def _read_format(sound: Fields, now: WireFormat) -> WireFormat:
     return now if wanted is None else read_format(wanted, now)
 
 
-def _wants_timeline(session: Fields) -> bool:
-    """`include`: whether it names the stamps of turns, which is all that there is to be had."""
+def _read_extras(session: Fields) -> tuple[str, ...]:
+    """`include`: which events of ours are wanted, which is all that there is to be had."""
     wanted = session.texts("include", most=10) or []
     for name in wanted:
-        if name != STAMPS:
+        if name not in EXTRAS:
             path = session.at("include")
             raise RefusedError(
                 f"{path}: there is no {name[:MOST_SHOWN_CHARS]!r} here",
                 code=NOT_SUPPORTED,
                 param=path,
-                hint=f"leave it out, or use {STAMPS!r}",
+                hint=f"leave it out, or use one of {', '.join(EXTRAS)}",
             )
-    return bool(wanted)
+    return tuple(dict.fromkeys(wanted))
 
 
 def _look_at_the_rest(session: Fields) -> None:
