@@ -1,8 +1,8 @@
 """What a call by WebRTC takes longer than one by WebSocket, on the loopback: from the last sample said to the first.
 
 Both kinds of client say the same tone in real time, in turn, to one server whose ears, mind and voice are scripted
-(the tests' own), so that all that differs is the way there and back. Heard is when a packet or an event that sounds has come;
-what a browser's own buffer adds, tens of milliseconds by its own measure of jitter, is not in it.
+(the tests' own), so that all that differs is the way there and back. Heard is when a packet or an event that sounds has
+come; what a browser's own buffer adds, tens of milliseconds by its own measure of jitter, is not in it.
 It would be wrong if the server were busy: then loads differ more than ways do. Needs the extra `webrtc`.
 
     PYTHONPATH=. python bench/webrtc_cost.py --calls 15 --out results/webrtc_cost.json
