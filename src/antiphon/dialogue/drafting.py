@@ -219,12 +219,16 @@ def judge(state: Dialogue, at_ns: int) -> Outcome:
 
 
 def _ask_for_voice(state: Dialogue) -> Outcome:
-    """Have the voice judged if the end of the turn is in doubt, and neither the reply nor a cheaper opinion waits."""
+    """Have the voice judged if the end of the turn is in doubt, and neither the reply nor a cheaper opinion waits.
+
+    Where nothing else tells anything, the reply comes no sooner for being written first.
+    """
     draft = drafting(state)
     if state.phase is not Phase.DRAFTING or draft.evidence is None or not draft.weighed or draft.voice_asked:
         return state, ()
     mass_may_come = draft.mass_asked and draft.end_mass is None and not draft.failed
-    if draft.is_awaited or mass_may_come or not _is_in_doubt(state, state.turn_end.posterior(draft.evidence)):
+    waits = draft.is_awaited and not state.turn_end.is_by_voice_alone
+    if waits or mass_may_come or not _is_in_doubt(state, state.turn_end.posterior(draft.evidence)):
         return state, ()
     return replace(state, draft=replace(draft, voice_asked=True)), (JudgeVoice(draft=draft.number),)
 

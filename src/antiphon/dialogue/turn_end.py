@@ -118,6 +118,11 @@ class TurnEndModel:
             raise CallerError(f"the turn-end model has no fit for {sorted(missing)}", hint="fit it again, all kinds")
         return cls(fits)
 
+    @property
+    def is_by_voice_alone(self) -> bool:
+        """Whether nothing but the tone of voice tells it anything."""
+        return not any(fit.weights for kind, fit in self.fits.items() if "prosody" not in kind)
+
     def posterior(self, evidence: Evidence) -> float:
         """The probability that the turn is over, given all that is known."""
         features = evidence.features()
