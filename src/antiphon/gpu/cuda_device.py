@@ -249,6 +249,7 @@ class CudaDevice:
         key = (name, spot)
         stream = self._streams.get(key)
         if stream is None:
+            torch.cuda.synchronize(self._device)  # the driver's calls need the thread to have a context
             if spot.place is Place.WHOLE:
                 address = make_stream(spot.level)
             else:
