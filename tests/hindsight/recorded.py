@@ -1,8 +1,8 @@
 """A turn by hand, as it was measured and as it was recorded.
 
 The caller says "I want", is silent from 1000 to 1800 ms, says "a latte." and ends at 2500. The words of a pause are
-known 250-300 ms after it, the end mass 50 ms later, the tone of voice 50 ms after that, the first sound of a reply
-250-300 ms after its words. Recorded with waits from 600 to 1000 ms, so that all evidence is there: confirmed at 3100,
+known 250-300 ms after it, the end mass 50 ms later, the first sound of a reply 250-300 ms after its words, the tone of
+voice 50 ms after that. Recorded with waits from 600 to 1000 ms, so that all evidence is there: confirmed at 3100,
 heard 20 ms after it began to sound.
 """
 
@@ -35,16 +35,16 @@ def log(*, twice: bool = False) -> Log:
     talk.pauses(1100, 1000)
     talk.transcribed(1300, "I want", provisional=twice)
     talk.mass(1350, 0.02)
-    talk.prosody(1400, 0.2)
     talk.voiced(1600)
+    talk.prosody(1650, 0.2)
     if twice:
         talk.corrected(1620, "I want")
     talk.speaks(1800)
     talk.pauses(2600, 2500)
     talk.transcribed(2750, "I want a latte.", provisional=twice)
     talk.mass(2800, 0.9999)
-    talk.prosody(2850, 0.95)
     talk.voiced(3000)
+    talk.prosody(3050, 0.95)
     talk.fires(3100, Timer.CONFIRM, talk.state.drafts)
     talk.begins(3100)
     if twice:

@@ -132,7 +132,7 @@ def test_smart_turn_alone() -> None:
 def test_a_tone_of_voice_that_is_not_in_the_log_is_counted() -> None:
     """And the turn waits the longest."""
     whole = log()
-    without = replace(whole, steps=tuple(step for step in whole.steps if step.line not in (6, 12)))
+    without = replace(whole, steps=tuple(step for step in whole.steps if step.line not in (7, 13)))
     policy = smart_turn_alone((0.5,), (1000,))[0].of(whole.start.settings)
     found = again(Joined(told=joined().told, logs=(without,), left_out={}), [policy], [ns(LAG_MS)])
 
