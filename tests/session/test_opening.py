@@ -146,3 +146,11 @@ def test_other_instructions_make_an_opening_void() -> None:
     held = call(lambda _: COMING, act=other)
     assert heard(held) == COMING
     assert held.left_over == (0, 0)
+
+
+def test_none_is_begun_once_the_reply_is_written() -> None:
+    """The words are still being read when the pause comes: what was to be begun behind that would hold the reply up."""
+    held = call(lambda _: COMING)
+    held.mind.prefill_s = 1.0
+    assert heard(held) == COMING
+    assert [messages[-1].text for messages in asked(held.mind, "write")] == ["I want a large latte."]

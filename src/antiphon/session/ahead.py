@@ -54,6 +54,7 @@ class Ahead:
         self._look_again = False
         self._reading: asyncio.Task[None] | None = None
         self._writing: asyncio.Task[None] | None = None
+        self._to_open: Sequence[Message] = ()  # what a reply is to be begun to, once it is read
         self._opening: Opening | None = None
         self._foreseen: Foreseen | None = None
         self._turn: TurnRecord | None = None  # that is listened to
@@ -101,8 +102,9 @@ class Ahead:
         if self._reading is not None and not self._reading.done():
             return
         self._give_up_writing()
+        self._to_open = opening
         with self._claimed():
-            self._reading = self._start(self._read(messages, opening))
+            self._reading = self._start(self._read(messages))
 
     def opening(self, turn: int) -> Opening | None:
         """The newest that there is for that turn. None is begun any more: the model is wanted for the reply."""
@@ -116,6 +118,7 @@ class Ahead:
         self._opening = None
 
     def _give_up_writing(self) -> None:
+        self._to_open = ()
         if self._writing is not None:
             self._writing.cancel()
             self._writing = None
@@ -151,7 +154,7 @@ class Ahead:
                 continue
             shop.tell(TranscriptGrew(at_ns=shop.clock.now_ns(), turn=record.turn, transcript=transcript))
 
-    async def _read(self, messages: Sequence[Message], opening: Sequence[Message]) -> None:
+    async def _read(self, messages: Sequence[Message]) -> None:
         shop, record, start_ns = self._shop, self._turn, self._shop.clock.now_ns()
         try:
             await shop.thinking.prefill(messages, tools=shop.tools(shop.settings.usual))
@@ -159,9 +162,9 @@ class Ahead:
             shop.report(Stage.PREFILL, error)
         if record is not None:
             record.add(Stage.PREFILL, start_ns, shop.clock.now_ns(), model=shop.engines.language_model.name)
-            if opening and shop.engines.language_model.can_go_on:
+            if self._to_open and shop.engines.language_model.can_go_on:
                 with self._claimed(Urgency.BACKGROUND):  # hearing where the voice falters goes before it
-                    self._writing = self._start(self._write(record, opening))
+                    self._writing = self._start(self._write(record, self._to_open))
 
     async def _write(self, record: TurnRecord, messages: Sequence[Message]) -> None:
         shop = self._shop
