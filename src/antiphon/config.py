@@ -104,7 +104,8 @@ class ModelChoice:
     @property
     def names(self) -> tuple[str, ...]:
         """Of all models that are to be loaded."""
-        values = (getattr(replace(self, quick_recognizer=self.quick_name), item.name) for item in fields(self))
+        resolved = replace(self, quick_recognizer=self.quick_name)
+        values = (getattr(resolved, item.name) for item in fields(self))
         return tuple(value for value in values if isinstance(value, str) and value)
 
 
