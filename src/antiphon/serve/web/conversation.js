@@ -7,6 +7,19 @@ import { Transcript } from "./transcript.js";
 import { Turns } from "./turns.js";
 import { NoWebRtcError, RefusedError, WebRtcTransport } from "./webrtc_transport.js";
 
+/** What each state is called where people read it; the two in which nobody is connected are for the page to name. */
+/** @type {Record<State, string>} */
+export const STATES = {
+  idle: "",
+  connecting: "Connecting…",
+  listening: "Listening",
+  hearing: "Hearing you",
+  thinking: "Thinking",
+  speaking: "Speaking",
+  reconnecting: "Connection lost, trying again…",
+  failed: "",
+};
+
 /**
  * @typedef {"idle" | "connecting" | "listening" | "hearing" | "thinking" | "speaking" | "reconnecting" | "failed"} State
  * @typedef {{

@@ -7,21 +7,9 @@
 // asked anew for each conversation. Further attributes: `server` (where this file came from, if it is left out), `label`,
 // `transport` (auto, webrtc, websocket), `transcript` (show what is said). The element tells what happens by the events
 // `antiphon-state` and `antiphon-transcript`, and has `start()`, `stop()` and `interrupt()`.
-import { Conversation } from "./conversation.js";
+import { Conversation, STATES } from "./conversation.js";
 import { html, svg } from "./dom.js";
 import { TranscriptView } from "./transcript_view.js";
-
-/** @type {Record<import("./conversation.js").State, string>} */
-const STATES = {
-  idle: "",
-  connecting: "Connecting…",
-  listening: "Listening",
-  hearing: "Hearing you",
-  thinking: "Thinking",
-  speaking: "Speaking",
-  reconnecting: "Connection lost, trying again…",
-  failed: "",
-};
 
 const STYLE = `
   :host { display: inline-block; font: 15px/1.45 system-ui, sans-serif; --accent: var(--antiphon-accent, #0a6b57); color-scheme: light dark; }

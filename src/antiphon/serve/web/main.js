@@ -1,22 +1,12 @@
 // The page: what is clicked and typed becomes a conversation, and what happens in it is shown.
-import { Conversation } from "./conversation.js";
+import { Conversation, STATES } from "./conversation.js";
 import { byId } from "./dom.js";
 import { LatencyView } from "./latency_view.js";
 import { load } from "./settings.js";
 import { SettingsView } from "./settings_view.js";
 import { TranscriptView } from "./transcript_view.js";
 
-/** @type {Record<import("./conversation.js").State, string>} */
-const STATES = {
-  idle: "Not connected",
-  connecting: "Connecting…",
-  listening: "Listening",
-  hearing: "Hearing you",
-  thinking: "Thinking",
-  speaking: "Speaking",
-  reconnecting: "Connection lost, trying again…",
-  failed: "Not connected",
-};
+const NAMES = { ...STATES, idle: "Not connected", failed: "Not connected" };
 const LOUD = 0.25; // that a meter shows as full
 
 const server = new URL("./", location.href);
@@ -67,7 +57,7 @@ function showState() {
   talk.setAttribute("aria-pressed", String(isOn));
   byId("talk-label").textContent = isOn ? "End" : "Talk";
   talk.setAttribute("aria-label", isOn ? "End the conversation" : "Talk: start a conversation");
-  byId("announce").textContent = STATES[state];
+  byId("announce").textContent = NAMES[state];
   byId("problem").hidden = problem === null;
   byId("problem-title").textContent = problem?.title ?? "";
   byId("problem-remedy").textContent = problem?.remedy ?? "";
@@ -86,7 +76,7 @@ function showChip() {
   const { state, opinion } = conversation;
   const isJudging = opinion !== null && (state === "hearing" || state === "thinking");
   const sure = isJudging ? ` · ${Math.round(opinion.probability * 100)} % sure you are done` : "";
-  byId("state").textContent = STATES[state] + sure + (state === "listening" && conversation.way ? ` · ${conversation.way}` : "");
+  byId("state").textContent = NAMES[state] + sure + (state === "listening" && conversation.way ? ` · ${conversation.way}` : "");
   byId("chip").dataset.state = state;
 }
 
