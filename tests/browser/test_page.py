@@ -68,27 +68,25 @@ def test_talking_over_a_reply_strikes_out_what_nobody_heard(way: str, site: Site
     """The reply stops, its unheard rest is struck through, the next order is answered: the picture in docs."""
     with visit(site.url, *TALKING_OVER, device_scale_factor=2, way=way) as here:
         here.talk()
-        here.until("window.antiphon.turns.all.some((turn) => turn.page > 0)")
+        here.until("window.antiphon.turns.all[0]?.page > 0")
         here.page.wait_for_timeout(700)
         here.page.screenshot(path=pictures / "mid_turn.png")
         here.until("window.antiphon.transcript.entries.some((one) => one.unheard)")
-        here.until("window.antiphon.turns.all.filter((turn) => turn.page > 0).length === 2")
-        here.until("window.antiphon.transcript.entries.at(-1).kind === 'assistant'")
-        here.until("window.antiphon.transcript.entries.at(-1).text")
+        here.until("window.antiphon.turns.all[1]?.page > 0")
+        here.until("window.antiphon.transcript.entries[3]?.text")
         here.page.wait_for_timeout(250)
         here.page.screenshot(path=pictures / "after_barge_in.png")
         if way == "websocket":
             here.page.screenshot(path=PICTURE)
         entries = here.entries()
-        *order, cut, again, short = entries  # the speaker pauses in the order, which may make two turns of it
-        assert {"user"} == {entry["kind"] for entry in order}
-        assert ("assistant", "user", "assistant") == (cut["kind"], again["kind"], short["kind"])
+        assert ["user", "assistant", "user", "assistant"] == [entry["kind"] for entry in entries]
+        cut = entries[1]
         assert "interrupted" == cut["state"]
         assert cut["text"]
         assert "and we grind them when you order" in cut["unheard"]
         assert here.page.inner_text("#transcript del").strip() == cut["unheard"].strip()
         here.state("listening")
-        assert "Skim milk it is." == here.entries()[-1]["text"].strip()
+        assert "Skim milk it is." == here.entries()[3]["text"].strip()
 
 
 @ways
