@@ -136,3 +136,11 @@ def test_every_pair_of_calls_is_independent() -> None:
     """Two searches over one table do not share what they have seen."""
     results = [written(random_logits(5))[0].tokens for _ in range(3)]
     assert all(one == other for one, other in itertools.pairwise(results))
+
+
+def test_a_search_that_nobody_wants_ends_at_its_next_token() -> None:
+    answers = iter([True, True, False])
+    reading = TableReading(looping)
+    found = decode(reading, search(), guess=(), limit=60, is_wanted=lambda: next(answers))
+    assert (3, 3) == (len(found.tokens), reading.calls)
+    assert not found.has_ended

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -114,15 +114,18 @@ class ForeseeingRecognition(ScriptedRecognition):
         super().__init__(ears, vocabulary)
         self.foreseen: dict[int, Transcript] = {}  # by where the sound ended
 
-    async def foresee(self, until_samples: int) -> None:
+    async def foresee(self, until_samples: int) -> str:
         before = self._before
         transcript = await self._transcribe(min(until_samples, self._fed), self._begin, final=True)
         self._before = before
         self.foreseen[until_samples] = transcript
+        return transcript.text
 
     async def transcribe(self, until_samples: int, *, final: bool) -> Transcript:
         known = self.foreseen.get(until_samples)
-        return known if known is not None and final else await super().transcribe(until_samples, final=final)
+        if known is None:
+            return await super().transcribe(until_samples, final=final)
+        return known if final else replace(known, is_final=False)
 
 
 @dataclass(slots=True)

@@ -95,7 +95,7 @@ def test_what_was_begun_alike_goes_on_from_what_was_said() -> None:
 
 
 def test_an_opening_is_not_voiced_twice() -> None:
-    """Where the whole first chunk is written before the turn is confirmed, the sound that is there serves."""
+    """However long the turn takes to be confirmed, the sound that is there serves."""
     voiced: list[int] = []
 
     def reply(_: str) -> str:

@@ -68,7 +68,7 @@ def words_known(state: Dialogue, happened: DraftTranscribed) -> Outcome:
     draft = drafting(state)
     if happened.draft != draft.number or draft.transcript is not None:
         return state, ()
-    draft = replace(draft, transcript=happened.transcript, provisional=happened.provisional)
+    draft = replace(draft, transcript=happened.transcript, provisional=happened.provisional, end_mass=happened.end_mass)
     if _says_nothing(state, draft):
         return nothing_was_said(state, happened.at_ns)
     if state.held:  # what was heard of it belongs into the prompt, and ReplyEnded will tell
@@ -112,7 +112,8 @@ def weigh(state: Dialogue, at_ns: int) -> Outcome:
     writes = state.settings.speculate and answer_expected(state)
     posterior = state.turn_end.posterior(draft.evidence)
     # The model gives one opinion after the other: where the words are enough, the reply must not wait for another.
-    asks = writes and not _is_over(state, draft, posterior, at_ns) and _is_in_doubt(state, posterior)
+    is_unsure = not _is_over(state, draft, posterior, at_ns) and _is_in_doubt(state, posterior)
+    asks = writes and draft.end_mass is None and is_unsure
     draft = replace(
         draft,
         weighed=True,

@@ -63,11 +63,17 @@ def words_grow(state: Dialogue, happened: TranscriptGrew) -> Outcome:
     if state.held and says_something(happened.transcript.text, state.settings.backchannels):
         state, stop = let_go(state)
         commands = (*commands, *stop)
-    stable = happened.transcript.text[: happened.transcript.stable_chars]
-    if not stable.strip() or not state.settings.read_ahead or state.held or not answer_expected(state):
+    messages = read_ahead(state, happened.transcript.text[: happened.transcript.stable_chars])
+    if not messages:
         return state, commands
-    messages = prompt(state.instructions, state.history, stable)
     return state, (*commands, Prefill(messages=messages, opening=_opening(state, happened.transcript.text)))
+
+
+def read_ahead(state: Dialogue, words: str) -> tuple[Message, ...]:
+    """What the language model may read before the caller has said all, if these are their words; mostly something."""
+    if not words.strip() or not state.settings.read_ahead or state.held or not answer_expected(state):
+        return ()
+    return prompt(state.instructions, state.history, words)
 
 
 def _opening(state: Dialogue, text: str) -> tuple[Message, ...]:

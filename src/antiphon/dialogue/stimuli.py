@@ -83,6 +83,7 @@ class DraftTranscribed:
     draft: int
     transcript: Transcript
     provisional: bool = False  # a quick ear's words; those of a careful one follow, for good
+    end_mass: float | None = None  # as in EndMassMeasured, where it was measured before the pause was one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,12 +4,14 @@ One call encodes the window and writes its words, on one thread in less time tha
 encoder reads just the sound there is, where Whisper's is filled up to 10 s, and the decoder reads again what it wrote
 for the sound so far in one step. The search is greedy and cannot run away: no eight tokens in a row come twice, and a
 hypothesis holds no more tokens than its sound could carry. The model knows English only.
-Units: samples at HEARING_RATE_HZ. Threads: the model is shared; a window is one call on the engine's lane.
+Units: samples at HEARING_RATE_HZ. Threads: the model is shared; a window is one call on the engine's lane, which ends
+at its next token once nobody waits for it.
 What it does not know: turns, and what was said before. `moonshine_recognition` keeps these.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +29,7 @@ from antiphon.hear.moonshine_settings import MoonshineSettings
 from antiphon.hear.moonshine_tokens import MoonshineTokens
 from antiphon.hear.onnx import open_session
 from antiphon.hear.word_bias import WordBias
+from antiphon.scheduling.border import Border
 from antiphon.scheduling.job import Job
 
 if TYPE_CHECKING:
@@ -113,17 +116,26 @@ class MoonshineRecognizer:
             EngineError: the model failed.
         """
         job = Job(stage=Stage.RECOGNISE, estimate_ns=_PASS_NS, size=len(pcm) // _SIZE_SAMPLES)
-        return await self._lane.run(job, partial(self._hear, pcm, bias, tuple(guess)))
+        border = Border()
+        try:
+            return await self._lane.run(job, partial(self._hear, pcm, bias, tuple(guess), border))
+        except asyncio.CancelledError:
+            border.ask()
+            raise
 
-    def _hear(self, pcm: Pcm, bias: WordBias, guess: tuple[int, ...]) -> Hypothesis:
+    def _hear(self, pcm: Pcm, bias: WordBias, guess: tuple[int, ...], border: Border) -> Hypothesis:
         sound_s = len(pcm) / HEARING_RATE_HZ
         limit = int(_TOKENS_PER_SECOND * sound_s) + _SPARE_TOKENS
         if len(pcm) < _LEAST_SAMPLES:
             pcm = np.concatenate((pcm, np.zeros(_LEAST_SAMPLES - len(pcm), np.float32)))
-        reading = self._network.reading(self._network.encode(pcm))
-        written = decode(reading, Search(bias, self.tokens.closing), guess=guess, limit=limit)
+        encoded = self._network.encode(pcm)
+        if border.reached():
+            return Hypothesis()
+        search = Search(bias, self.tokens.closing)
+        is_wanted = lambda: not border.reached()  # noqa: E731
+        written = decode(self._network.reading(encoded), search, guess=guess, limit=limit, is_wanted=is_wanted)
         text = self.tokens.decode(written.tokens)
-        if not self._judge.is_speech(written, text):
+        if border.is_asked or not self._judge.is_speech(written, text):
             return Hypothesis()
         tokens = self._before_loop(written, text, sound_s)
         spelled = self.tokens.spelled(tokens)

@@ -24,7 +24,7 @@ from antiphon.hear.moonshine_tokens import BEGIN, END
 from antiphon.hear.word_bias import NOWHERE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from antiphon.core.flow import Pcm
     from antiphon.hear.word_bias import Logits, WordBias
@@ -195,8 +195,10 @@ class Search:
         return token
 
 
-def decode(reading: Reading, search: Search, *, guess: Sequence[int], limit: int) -> Written:
-    """The words, at most `limit` tokens of them.
+def decode(
+    reading: Reading, search: Search, *, guess: Sequence[int], limit: int, is_wanted: Callable[[], bool] = lambda: True
+) -> Written:
+    """The words, at most `limit` tokens of them; fewer where they are not wanted any more.
 
     Raises:
         EngineError: the model failed.
@@ -207,7 +209,7 @@ def decode(reading: Reading, search: Search, *, guess: Sequence[int], limit: int
     while True:
         token = search.choose(rows[place])
         count = len(search.written.tokens)
-        if token == END or count >= limit:
+        if token == END or count >= limit or not is_wanted():
             return search.written
         place += 1
         if place == len(read) or read[place] != token:

@@ -76,15 +76,16 @@ class MoonshineRecognition(TurnRecognition[PcmStream]):
     def _new_sound(self) -> PcmStream:
         return PcmStream()
 
-    async def foresee(self, until_samples: int) -> None:
+    async def foresee(self, until_samples: int) -> str:
         """Hear the window as far as there; see the contract."""
         turn = self._turn
         samples = min(until_samples, turn.end_samples) - turn.window_samples if turn is not None else 0
         if turn is None or not 0 < samples <= self.longest_window_samples or turn.is_quiet(samples):
-            return
+            return ""
         window = (turn, turn.window_samples, samples)
         hypothesis = await self._recognizer.hear(turn.sound.pcm[:samples], bias=self._bias, guess=turn.guess)
         self._foreseen = (window, hypothesis)
+        return joined(turn.settled, self._recognizer.tokens.decode(hypothesis.tokens).strip())
 
     async def _hear(self, turn: Turn[PcmStream], samples: int, *, is_rest: bool, final: bool) -> None:
         """Offer the turn a hypothesis of the window's first `samples`, or settle what lies before its best border."""

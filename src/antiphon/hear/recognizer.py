@@ -67,10 +67,11 @@ class Recognition(Protocol):
 class Foreseeing(Protocol):
     """A recognition that hears a turn so quickly that it may do so at every moment in which the turn could end."""
 
-    async def foresee(self, until_samples: int) -> None:
+    async def foresee(self, until_samples: int) -> str:
         """Hear the turn as far as there, so that `transcribe` to the same place has the words at once.
 
-        What the turn says so far does not change by it.
+        What comes back are most likely the words that it will have; "" if they are not known. What the turn says so
+        far does not change by it.
 
         Raises:
             EngineError: the model failed; the next call may succeed.

@@ -1,5 +1,5 @@
 """Work that is done while the caller still speaks: their words are looked at, read ahead and replied to for a start.
-Where their voice falters, the turn is heard as if it ended there.
+Where their voice falters, the turn is heard as if it ended there, and the language model is asked whether it does.
 
 At most one of each is under way. A look that is asked for meanwhile follows; a reading is left out, for the next words
 bring another; an opening is given up for newer words. Threads: the event loop.
@@ -27,14 +27,18 @@ if TYPE_CHECKING:
     from antiphon.session.workshop import Workshop
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, kw_only=True)
 class Foreseen:
-    """Words that are heard, or were, before it is known whether a pause follows."""
+    """What is made of a turn before it is known whether a pause follows."""
 
     turn: int
     until_samples: int
     claim: Claim
-    work: asyncio.Task[None]
+    is_look: bool  # it stands for a look or an opening that was given up for it, and will be one if the voice goes on
+    goes_on: bool = False  # the voice
+    work: asyncio.Task[None] | None = None  # to hear it, and to have it judged
+    words: str = ""  # once they are heard
+    end_mass: float | None = None  # of these words, once it is measured
 
 
 class Ahead:
@@ -46,10 +50,12 @@ class Ahead:
         *,
         start: Callable[[Coroutine[object, object, None]], asyncio.Task[None]],
         where_it_ended: Callable[[], int],
+        prompt: Callable[[str], Sequence[Message]],
     ) -> None:
         self._shop = shop
         self._start = start
         self._where_it_ended = where_it_ended
+        self._prompt = prompt  # that the turn's words make
         self._look: asyncio.Task[None] | None = None
         self._look_again = False
         self._reading: asyncio.Task[None] | None = None
@@ -83,11 +89,24 @@ class Ahead:
         turn = self._turn
         if turn is None or not self._shop.recognition.foresees:
             return
-        if self._foreseen is not None:
-            self._foreseen.work.cancel()
+        is_looking = self._look is not None and not self._look.done()
+        self.stop_looking()  # what it would find, and a little more, is found now
+        is_opening = bool(self._to_open) or (self._writing is not None and not self._writing.done())
+        self._give_up_writing()
+        is_look = self._drop_foreseen() or is_looking or is_opening
         with self._claimed() as claim:
-            work = self._start(self._hear_ahead(turn, until_samples))
-        self._foreseen = Foreseen(turn.turn, until_samples, claim, work)
+            foreseen = Foreseen(turn=turn.turn, until_samples=until_samples, claim=claim, is_look=is_look)
+            foreseen.work = self._start(self._hear_ahead(turn, foreseen))
+        self._foreseen = foreseen
+
+    def goes_on(self) -> None:
+        """The voice, where it might have ended: what was heard as far as there counts as a look."""
+        foreseen = self._foreseen
+        if foreseen is None or not foreseen.is_look or foreseen.work is None:
+            return
+        foreseen.goes_on = True
+        if foreseen.work.done():
+            self._look_at(foreseen)
 
     def foreseen(self, turn: int, end_samples: int) -> Foreseen | None:
         """What was foreseen of a turn whose voice has ended there; it is wanted now, like the reply itself."""
@@ -130,29 +149,63 @@ class Ahead:
     def close(self) -> None:
         self.stop_looking()
         self._give_up_writing()
-        for work in (self._reading, self._foreseen.work if self._foreseen else None):
-            if work is not None:
-                work.cancel()
+        self._drop_foreseen()
+        if self._reading is not None:
+            self._reading.cancel()
 
-    async def _hear_ahead(self, record: TurnRecord, until_samples: int) -> None:
+    def _drop_foreseen(self) -> bool:
+        """Whether it was to be a look, and has not become one."""
+        before, self._foreseen = self._foreseen, None
+        if before is None or before.work is None:
+            return False
+        before.work.cancel()
+        return before.is_look and before.turn == (self._turn.turn if self._turn else 0)
+
+    async def _hear_ahead(self, record: TurnRecord, foreseen: Foreseen) -> None:
+        shop = self._shop
         try:
-            with record.span(Stage.RECOGNISE, self._shop.recognition.name):
-                await self._shop.recognition.foresee(until_samples)
+            with record.span(Stage.RECOGNISE, shop.recognition.name):
+                foreseen.words = await shop.recognition.foresee(foreseen.until_samples)
         except AntiphonError as error:
-            self._shop.report(Stage.RECOGNISE, error)
+            shop.report(Stage.RECOGNISE, error)
+        await self._judge_ahead(record, foreseen)
+        if foreseen.goes_on:
+            self._look_at(foreseen)
+
+    def _look_at(self, foreseen: Foreseen) -> None:
+        """Its words are there already."""
+        foreseen.is_look = False
+        if self._turn is not None and self._turn.turn == foreseen.turn:
+            with self._claimed():
+                self._look = self._start(self._look_once(self._turn, foreseen.until_samples))
+
+    async def _judge_ahead(self, record: TurnRecord, foreseen: Foreseen) -> None:
+        """Have the language model tell how likely the words end there; it has read them then, for the reply too."""
+        shop, model = self._shop, self._shop.engines.language_model
+        messages = self._prompt(foreseen.words) if foreseen.words and model.can_go_on else ()
+        if not messages:
+            return
+        try:
+            with record.span(Stage.JUDGE, model.name):
+                tools = shop.tools(shop.settings.usual)
+                foreseen.end_mass = await shop.thinking.sentence_end_mass(messages, tools=tools)
+        except AntiphonError as error:
+            shop.report(Stage.JUDGE, error)
 
     async def _look_at_words(self) -> None:
-        shop = self._shop
         while self._look_again and self._turn is not None:
             self._look_again = False
-            record = self._turn
-            try:
-                with record.span(Stage.RECOGNISE, shop.recognition.name):
-                    transcript = await shop.recognition.look(self._where_it_ended())
-            except AntiphonError as error:
-                shop.report(Stage.RECOGNISE, error)
-                continue
-            shop.tell(TranscriptGrew(at_ns=shop.clock.now_ns(), turn=record.turn, transcript=transcript))
+            await self._look_once(self._turn, self._where_it_ended())
+
+    async def _look_once(self, record: TurnRecord, until_samples: int) -> None:
+        shop = self._shop
+        try:
+            with record.span(Stage.RECOGNISE, shop.recognition.name):
+                transcript = await shop.recognition.look(until_samples)
+        except AntiphonError as error:
+            shop.report(Stage.RECOGNISE, error)
+            return
+        shop.tell(TranscriptGrew(at_ns=shop.clock.now_ns(), turn=record.turn, transcript=transcript))
 
     async def _read(self, messages: Sequence[Message]) -> None:
         shop, record, start_ns = self._shop, self._turn, self._shop.clock.now_ns()

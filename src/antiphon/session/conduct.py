@@ -13,6 +13,7 @@ from antiphon.act.toolbelt import Toolbelt
 from antiphon.core.stamps import Mark, Stage
 from antiphon.dialogue import commands as do
 from antiphon.dialogue import stimuli
+from antiphon.dialogue.hearing import read_ahead
 from antiphon.dialogue.history import prompt
 from antiphon.dialogue.state import Dialogue, Phase
 from antiphon.dialogue.transitions import step
@@ -85,7 +86,13 @@ class Conduct:
             self._recognition,
             clock=around.clock,
             settings=settings,
-            outlets=Outlets(tell=self.happens, report=self._report, hears=around.seat.hears, falters=self._falters),
+            outlets=Outlets(
+                tell=self.happens,
+                report=self._report,
+                hears=around.seat.hears,
+                falters=self._falters,
+                goes_on=self._goes_on,
+            ),
         )
         self._player = Player(
             Playout(rate_hz=engines.synthesizer.rate_hz),
@@ -118,7 +125,12 @@ class Conduct:
             tell=self.happens,
             report=self._report,
         )
-        self._ahead = Ahead(self.shop, start=around.start, where_it_ended=lambda: self.listening.where_it_ended()[0])
+        self._ahead = Ahead(
+            self.shop,
+            start=around.start,
+            where_it_ended=lambda: self.listening.where_it_ended()[0],
+            prompt=lambda words: read_ahead(self.state, words),
+        )
         self._replies = Replies(self.shop, self._tools, start=around.start, emit=around.emit)
         self._playing: asyncio.Task[None] | None = None
 
@@ -261,6 +273,11 @@ class Conduct:
         state = self.state
         if state.settings.foresee and state.phase is Phase.HEARING and not state.by_hand:
             self._ahead.foresee(pos_samples)
+
+    def _goes_on(self) -> None:
+        """It has not ended."""
+        if self.state.phase is Phase.HEARING:
+            self._ahead.goes_on()
 
     def _abandon(self, turn: int, now_ns: int) -> None:
         self._recognition.end()

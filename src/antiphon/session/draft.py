@@ -35,7 +35,7 @@ from antiphon.think.reasoning import ReasoningFilter
 from antiphon.think.spoken_form import SpokenForm
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Coroutine, Sequence
 
     from antiphon.core.flow import Pcm, SpeechPiece, TextChunk, ToolSpec
     from antiphon.dialogue.commands import WriteOn, WriteReply
@@ -94,11 +94,13 @@ class DraftWork:
         self._writing_since_ns = 0
         self._sure: asyncio.Future[Sequence[Message]] | None = None  # what to answer, by a careful ear
         self._opening: Opening | None = None
+        self._is_judging = False  # the tone of voice, for which the caller waits
 
     def confirm(self) -> None:
         """The pause has lasted: the caller waits for it."""
         self.claim.urgency = Urgency.CONFIRMED
         self.confirmed.set()
+        self._hear_again()
 
     def hold(self) -> None:
         """Do no further work, for the time being."""
@@ -114,7 +116,7 @@ class DraftWork:
         carefully = shop.recognition.second_pass(until_samples)
         try:
             with self.record.span(Stage.RECOGNISE, shop.recognition.name):
-                if foreseen is not None:
+                if foreseen is not None and foreseen.work is not None:
                     await asyncio.wait([foreseen.work])
                     until_samples = foreseen.until_samples
                 transcript = await shop.recognition.hear(until_samples)
@@ -131,11 +133,23 @@ class DraftWork:
                 draft=self.number,
                 transcript=transcript,
                 provisional=shop.second_pass is not None,
+                end_mass=foreseen.end_mass if foreseen and foreseen.words == transcript.text.strip() else None,
             )
         )
 
-    async def judge_voice(self, pcm: Pcm) -> None:
+    def judge_voice(self, pcm: Pcm) -> Coroutine[object, object, None]:
         """Ask how finished the voice sounds; without an answer the other evidence decides."""
+        self._is_judging = True
+        return self._judge_voice(pcm)
+
+    async def _judge_voice(self, pcm: Pcm) -> None:
+        try:
+            await self._ask_judge(pcm)
+        finally:
+            self._is_judging = False
+            self._hear_again()
+
+    async def _ask_judge(self, pcm: Pcm) -> None:
         shop = self._shop
         judge = shop.engines.prosody
         if judge is None:
@@ -265,8 +279,8 @@ class DraftWork:
         self._count(before)  # servers count behind the last word
 
     def _leap(self, work: WrittenPass, piece: str) -> str:
-        """What the opening says behind this piece, once the caller waits for sound and the model has begun alike."""
-        if self._opening is None or self._passes > 1 or self.is_text or not self.confirmed.is_set():
+        """What the opening says behind this piece, once the model has begun alike."""
+        if self._opening is None or self._passes > 1 or self.is_text:
             return ""
         rest = self._opening.behind(work.raw + piece)
         if not rest:
@@ -373,8 +387,7 @@ class DraftWork:
                         self._voiced = True
                         self.record.mark(Mark.VOICED)
                         shop.tell(DraftVoiced(at_ns=shop.clock.now_ns(), draft=self.number))
-                        if shop.second_pass is not None:
-                            shop.second_pass.release(self.number)
+                        self._hear_again()
                     await self.confirmed.wait()
                     await self._going.wait()
                     if not await shop.player.push(self.number, piece):
@@ -385,6 +398,12 @@ class DraftWork:
         except AntiphonError as error:
             self.text.leave_out(said_chars, chunk.end_chars)
             shop.report(Stage.SPEAK, error)
+
+    def _hear_again(self) -> None:
+        """Let the careful ear have the cores once nothing that the caller waits for needs them: sound, or a verdict."""
+        is_free = self._voiced and (self.confirmed.is_set() or not self._is_judging)
+        if is_free and self._shop.second_pass is not None:
+            self._shop.second_pass.release(self.number)
 
     def _sounds_longer(self, more_ns: int) -> None:
         """What is made now is wanted when the sound that is there has been heard."""

@@ -61,10 +61,9 @@ class HintedRecognition:
         """Whether `foresee` does anything."""
         return isinstance(self._present, Foreseeing)
 
-    async def foresee(self, until_samples: int) -> None:
+    async def foresee(self, until_samples: int) -> str:
         """As `Foreseeing.foresee`, where the recognition can."""
-        if isinstance(self._present, Foreseeing):
-            await self._present.foresee(until_samples)
+        return await self._present.foresee(until_samples) if isinstance(self._present, Foreseeing) else ""
 
     def later(self, until_samples: int) -> Callable[[], Awaitable[Transcript]]:
         return self._present.later(until_samples)

@@ -44,6 +44,7 @@ class Outlets:
     report: Callable[[Stage, AntiphonError], None]  # failures
     hears: Callable[[Signs], None]  # whoever shares the cores between callers
     falters: Callable[[int], None]  # the voice may just have ended, and its sound up to there is to be heard
+    goes_on: Callable[[], None]  # it had not
 
 
 class Listening:
@@ -65,6 +66,7 @@ class Listening:
         self._report = outlets.report
         self._hears = outlets.hears
         self._falters = outlets.falters
+        self._goes_on = outlets.goes_on
         self._faltered_from: int | None = None
         self._ear = Ear(engines.voice_detector, settings.ear)
         self._signs = VoiceSigns(engines.voice_detector.frame_samples)
@@ -130,6 +132,8 @@ class Listening:
         falters_from = self._ear.falters_from
         if falters_from != self._faltered_from and falters_from is not None:
             self._falters(self._ear.pos_samples)
+        elif falters_from is None and self._faltered_from is not None and self._ear.is_voiced:
+            self._goes_on()
         self._faltered_from = falters_from
 
     def _stimulus(self, fact: VoiceFact, frame: AudioFrame) -> Stimulus:

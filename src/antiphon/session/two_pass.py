@@ -64,13 +64,13 @@ class TwoPassRecognition:
         """Whether hearing the words at every moment in which the turn may end costs little enough."""
         return (self._quick or self._careful).foresees
 
-    async def foresee(self, until_samples: int) -> None:
-        """Make `hear` with the same position quick; nothing else changes.
+    async def foresee(self, until_samples: int) -> str:
+        """Make `hear` with the same position quick; nothing else changes. The words that it is likely to have.
 
         Raises:
             EngineError: the model failed.
         """
-        await (self._quick or self._careful).foresee(until_samples)
+        return await (self._quick or self._careful).foresee(until_samples)
 
     async def look(self, until_samples: int) -> Transcript:
         """What the turn says so far; more may follow.

@@ -1,0 +1,100 @@
+"""Where the voice falters the turn is heard, and its end is judged, before anybody knows whether a pause follows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.session.call import ORDER, TURN, Call, of
+from tests.session.doubles import ScriptedJudge, ScriptedRecognizer, caller
+from tests.session.mind import asked, mind
+from tests.speak.doubles import ToneVoice
+
+from antiphon.core.clock import MILLISECOND_NS
+from antiphon.core.stamps import Mark, Stage
+from antiphon.dialogue.stimuli import DraftTranscribed, EndMassMeasured, TranscriptGrew
+from antiphon.session.events import TurnConfirmed, TurnMeasured
+
+if TYPE_CHECKING:
+    from antiphon.dialogue.settings import TurnSettings
+
+pytestmark = pytest.mark.unit
+
+COMING = ["Coming ", "right ", "up, ", "sir."]
+
+
+def call(*spoken: tuple[int, int], turn: TurnSettings = TURN, delay_ms: float = 40.0, **more: object) -> Call:
+    quick = ScriptedRecognizer(ORDER, delay_ms=delay_ms, name="quick-ears", foresees=True)
+    return Call(caller(*spoken, until_ms=8000), quick=quick, turn=turn, **more)  # type: ignore[arg-type]
+
+
+def of_log(kind: type, held: Call) -> list[object]:
+    return [stimulus for stimulus, _ in held.log if isinstance(stimulus, kind)]
+
+
+def test_the_end_is_judged_before_the_pause_is_noticed() -> None:
+    """The words and their end mass come together, and the model is not asked again."""
+    held = call((500, 2000), mind=mind(COMING, masses=[0.97]), turn=replace(TURN, doubt_ms=0))
+    held.hold()
+    (known,) = of_log(DraftTranscribed, held)
+    assert isinstance(known, DraftTranscribed)
+    assert known.end_mass == 0.97
+    assert [] == of_log(EndMassMeasured, held)
+    assert ["A latte, please."] == [messages[-1].text for messages in asked(held.mind, "sentence_end_mass")]
+
+
+def test_the_mass_of_other_words_says_nothing() -> None:
+    """What was foreseen in mid-turn is not taken for the turn's end: that is asked for again."""
+    held = call((500, 1560), (1610, 2000), mind=mind(COMING, masses=[0.01, 0.97]), turn=replace(TURN, doubt_ms=0))
+    held.hold()
+    (known,) = of_log(DraftTranscribed, held)
+    assert isinstance(known, DraftTranscribed)
+    assert known.end_mass == 0.97
+    assert ["A latte,", "A latte, please."] == [messages[-1].text for messages in asked(held.mind, "sentence_end_mass")]
+
+
+@pytest.mark.parametrize("change", [{"read_ahead": False}, {"foresee": False}])
+def test_without_reading_ahead_or_foresight_the_end_is_judged_in_the_pause(change: dict[str, bool]) -> None:
+    turn = replace(TURN, doubt_ms=0, **change)  # type: ignore[arg-type]
+    held = call((500, 2000), mind=mind(COMING, masses=[0.97]), turn=turn)
+    held.hold()
+    (known,) = of_log(DraftTranscribed, held)
+    assert isinstance(known, DraftTranscribed)
+    assert known.end_mass is None
+    assert 1 == len(of_log(EndMassMeasured, held))
+
+
+def test_a_model_that_cannot_go_on_is_not_asked_at_every_faltering() -> None:
+    """It may be somebody else's, and paid for by the question; in the pause itself it is."""
+    model = mind(COMING)
+    model.can_go_on = False
+    held = call((500, 1560), (1610, 2000), mind=model)
+    held.hold()
+    assert ["A latte, please."] == [messages[-1].text for messages in asked(model, "sentence_end_mass")]
+
+
+def test_a_look_gives_way_where_the_voice_falters_and_is_made_up_for_where_it_goes_on() -> None:
+    """The words are looked at every 300 ms for 250; one such look is under way when the voice falters."""
+    held = call((500, 1560), (1630, 2000), turn=replace(TURN, hop_ms=300), delay_ms=250.0)
+    (confirmed,) = of(TurnConfirmed, held.hold())
+    assert confirmed.text == "A latte, please."
+    looks = [look for look in of_log(TranscriptGrew, held) if isinstance(look, TranscriptGrew)]
+    assert "A latte," in [look.transcript.text for look in looks]
+
+
+def test_the_voice_is_judged_before_the_careful_ear_hears_again() -> None:
+    """Both wait for the first sound; the caller waits for the verdict, and nobody for the correction."""
+    held = call(
+        (500, 2000),
+        mind=mind(COMING, masses=[0.5]),
+        judge=ScriptedJudge(opinion=0.95, delay_ms=80.0),
+        voice=ToneVoice(work_ns=lambda _chunk, _sound_ns: 30 * MILLISECOND_NS),
+        turn=replace(TURN, doubt_ms=0),
+    )
+    (measured,) = of(TurnMeasured, held.hold())[:1]
+    spans = measured.timeline.spans
+    (judged,) = [span for span in spans if span.stage is Stage.PROSODY]
+    careful = [span for span in spans if span.stage is Stage.RECOGNISE and span.model == "scripted-ears"]
+    assert all(span.start_ns >= judged.end_ns for span in careful)
+    assert measured.timeline.marks[Mark.VOICED] <= judged.start_ns
