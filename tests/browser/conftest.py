@@ -141,7 +141,7 @@ def language_model() -> Iterator[LoopbackServer]:
 @pytest.fixture(scope="module")
 def site(language_model: LoopbackServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A barista with the default models, but for the language model."""
-    # The scripted model is sure of every turn's end, and the order's speaker pauses in it: what tells a pause is its length.
+    # The scripted model is sure of every end, and the order's speaker pauses in it: its length tells a pause.
     flags = ("--set", f"models.language_model={language_model.url}", "--set", "turn.shortest_wait_ms=600")
     with Site(ROOT / "examples" / "barista.py", tmp_path_factory.mktemp("site"), flags) as running:
         yield running

@@ -114,7 +114,7 @@ def language_model(_clients: None) -> Iterator[LoopbackServer]:
 @pytest.fixture(scope="module")
 def scripted_server(language_model: LoopbackServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """With the default models, but for the language model."""
-    # The scripted model is sure of every turn's end, and the order's speaker pauses in it: what tells a pause is its length.
+    # The scripted model is sure of every end, and the order's speaker pauses in it: its length tells a pause.
     flags = ("--set", f"models.language_model={language_model.url}", "--set", "turn.shortest_wait_ms=600")
     with serving(tmp_path_factory.mktemp("scripted"), *flags) as running:
         yield running
