@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from antiphon.core.clock import SECOND_NS
 from antiphon.core.errors import AntiphonError
@@ -40,26 +40,11 @@ if TYPE_CHECKING:
     from antiphon.core.flow import Pcm, SpeechPiece, TextChunk, ToolSpec
     from antiphon.dialogue.commands import WriteOn, WriteReply
     from antiphon.session.ahead import Foreseen
+    from antiphon.session.audience import Audience
     from antiphon.session.opening import Opening
     from antiphon.session.record import TurnRecord
     from antiphon.session.workshop import Workshop
     from antiphon.think.language_model import Written
-
-
-class Audience(Protocol):
-    """Who hears how a reply comes along."""
-
-    def voiced(self, draft: DraftWork, piece: SpeechPiece) -> None:
-        """A piece of it was queued to be heard."""
-        ...
-
-    def written(self, draft: DraftWork) -> None:
-        """There is more of a reply that is only written."""
-        ...
-
-    def complete(self, draft: DraftWork) -> None:
-        """All of a reply that is only written is there."""
-        ...
 
 
 class DraftWork:
