@@ -245,11 +245,12 @@ class WhisperRecognizer:
         if self._is_multilingual:
             alone = partial(generate, [*task, *asked.prefix], asked.max_length)
             return self._judged(result, alone if has_hints else None)
-        score, no_speech = result.scores[0], result.no_speech_prob
-        if no_speech > _DOUBTFUL_NO_SPEECH or score < _DOUBTFUL_LOG_PROBABILITY:
-            if has_hints:
-                no_speech = generate(task, 2).no_speech_prob
-            if no_speech > _NO_SPEECH or score < _LOG_PROBABILITY:
+        judged = result
+        if result.no_speech_prob > _DOUBTFUL_NO_SPEECH or result.scores[0] < _DOUBTFUL_LOG_PROBABILITY:
+            if has_hints:  # to which a short answer is as unlikely as noise
+                judged = generate([*task, *asked.prefix], asked.max_length)
+            says_something = any(letter.isalnum() for letter in self.tokens.decode(judged.sequences_ids[0]))
+            if not says_something or judged.no_speech_prob > _NO_SPEECH or judged.scores[0] < _LOG_PROBABILITY:
                 return None
         return result
 
