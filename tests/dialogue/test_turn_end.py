@@ -68,10 +68,16 @@ def test_what_the_count_of_words_says(text: str, counts_like: int) -> None:
     assert Evidence(text=text).features()["length"] == pytest.approx(math.log(1 + counts_like))
 
 
+@pytest.mark.parametrize(("pauses", "counts_like"), [(0, 1), (1, 1), (2, 2), (5, 5), (50, 5)])
+def test_what_earlier_pauses_say(pauses: int, counts_like: int) -> None:
+    """Who has paused twice may pause again; a single pause says nothing."""
+    assert Evidence(text="x", pauses=pauses).features()["paused"] == pytest.approx(math.log(counts_like))
+
+
 def test_how_sure_the_recognizer_is_belongs_to_its_opinion() -> None:
     """Without its end probability nothing of it counts; what is beyond all doubt is bounded."""
     sure = Certainty(last=-0.5, least=-30.0)
-    assert Evidence(text="x", certainty=sure).features().keys() == {"closed", "trails", "length"}
+    assert Evidence(text="x", certainty=sure).features().keys() == {"closed", "trails", "length", "paused"}
     features = Evidence(text="x", ears=0.5, certainty=sure).features()
     assert (features["last"], features["least"]) == (-0.5, -8.0)
 

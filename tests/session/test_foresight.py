@@ -13,7 +13,7 @@ from tests.speak.doubles import ToneVoice
 
 from antiphon.core.clock import MILLISECOND_NS
 from antiphon.core.stamps import Mark, Stage
-from antiphon.dialogue.stimuli import DraftTranscribed, EndMassMeasured, TranscriptGrew
+from antiphon.dialogue.stimuli import DraftTranscribed, EndMassMeasured, ProsodyJudged, TranscriptGrew
 from antiphon.session.events import TurnConfirmed, TurnMeasured
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.unit
 
+SLOW = ScriptedJudge(delay_ms=200.0)  # its verdict on the tone never comes with the words
 COMING = ["Coming ", "right ", "up, ", "sir."]
 
 
@@ -44,6 +45,27 @@ def test_the_end_is_judged_before_the_pause_is_noticed() -> None:
     assert ["A latte, please."] == [messages[-1].text for messages in asked(held.mind, "sentence_end_mass")]
 
 
+def test_the_tone_is_judged_with_the_words_and_not_again() -> None:
+    """One core hears the words, another the tone; a low verdict keeps words that seem an end from being taken for one."""
+    held = call((500, 2000), mind=mind(COMING, masses=[0.97]), judge=ScriptedJudge(opinion=0.02, delay_ms=60.0))
+    confirmed = of(TurnConfirmed, held.hold())
+    (known,) = of_log(DraftTranscribed, held)
+    assert isinstance(known, DraftTranscribed)
+    assert known.prosody == 0.02
+    assert [] == of_log(ProsodyJudged, held)
+    assert confirmed[0].evidence.prosody == 0.02
+
+
+def test_a_verdict_on_the_tone_that_comes_too_late_is_asked_for_in_the_pause() -> None:
+    """Nothing waits for it longer than that; there it is asked for if the end is in doubt."""
+    held = call((500, 2000), mind=mind(COMING, masses=[0.5]), judge=SLOW, turn=replace(TURN, doubt_ms=0))
+    held.hold()
+    (known,) = of_log(DraftTranscribed, held)
+    assert isinstance(known, DraftTranscribed)
+    assert known.prosody is None
+    assert 1 == len(of_log(ProsodyJudged, held))
+
+
 def test_the_mass_of_other_words_says_nothing() -> None:
     """What was foreseen in mid-turn is not taken for the turn's end: that is asked for again."""
     held = call((500, 1560), (1610, 2000), mind=mind(COMING, masses=[0.01, 0.97]), turn=replace(TURN, doubt_ms=0))
@@ -57,7 +79,7 @@ def test_the_mass_of_other_words_says_nothing() -> None:
 @pytest.mark.parametrize("change", [{"read_ahead": False}, {"foresee": False}])
 def test_without_reading_ahead_or_foresight_the_end_is_judged_in_the_pause(change: dict[str, bool]) -> None:
     turn = replace(TURN, doubt_ms=0, **change)  # type: ignore[arg-type]
-    held = call((500, 2000), mind=mind(COMING, masses=[0.97]), turn=turn)
+    held = call((500, 2000), mind=mind(COMING, masses=[0.97]), judge=SLOW, turn=turn)
     held.hold()
     (known,) = of_log(DraftTranscribed, held)
     assert isinstance(known, DraftTranscribed)
@@ -69,7 +91,7 @@ def test_a_model_that_cannot_go_on_is_not_asked_at_every_faltering() -> None:
     """It may be somebody else's, and paid for by the question; in the pause itself it is."""
     model = mind(COMING)
     model.can_go_on = False
-    held = call((500, 1560), (1610, 2000), mind=model)
+    held = call((500, 1560), (1610, 2000), mind=model, judge=SLOW)
     held.hold()
     assert ["A latte, please."] == [messages[-1].text for messages in asked(model, "sentence_end_mass")]
 
@@ -88,13 +110,13 @@ def test_the_voice_is_judged_before_the_careful_ear_hears_again() -> None:
     held = call(
         (500, 2000),
         mind=mind(COMING, masses=[0.5]),
-        judge=ScriptedJudge(opinion=0.95, delay_ms=80.0),
+        judge=ScriptedJudge(opinion=0.95, delay_ms=200.0),
         voice=ToneVoice(work_ns=lambda _chunk, _sound_ns: 30 * MILLISECOND_NS),
         turn=replace(TURN, doubt_ms=0),
     )
     (measured,) = of(TurnMeasured, held.hold())[:1]
     spans = measured.timeline.spans
-    (judged,) = [span for span in spans if span.stage is Stage.PROSODY]
+    judged = max((span for span in spans if span.stage is Stage.PROSODY), key=lambda span: span.start_ns)
     careful = [span for span in spans if span.stage is Stage.RECOGNISE and span.model == "scripted-ears"]
     assert all(span.start_ns >= judged.end_ns for span in careful)
     assert measured.timeline.marks[Mark.VOICED] <= judged.start_ns

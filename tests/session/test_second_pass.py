@@ -69,7 +69,12 @@ def test_words_that_were_heard_where_the_voice_faltered_are_there_when_the_pause
     """The pass of 60 ms begins 64 ms before the pause is known for one."""
     settings = TurnSettings(stalled_ms=500, foresee=foresee)
     frames = caller((500, 2000), until_ms=8000)
-    call = Call(frames, quick=ScriptedRecognizer(ORDER, delay_ms=60.0, foresees=True), turn=settings)
+    call = Call(
+        frames,
+        quick=ScriptedRecognizer(ORDER, delay_ms=60.0, foresees=True),
+        judge=ScriptedJudge(delay_ms=60.0),
+        turn=settings,
+    )
     plain = Call(frames, quick=ScriptedRecognizer(ORDER, delay_ms=60.0), turn=settings)
     known_ms = []
     for one in (plain, call):

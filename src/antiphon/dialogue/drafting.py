@@ -61,14 +61,22 @@ def turn_goes_on(state: Dialogue, happened: VoiceStarted) -> Outcome:
     )
     if state.forced:  # it had lasted too long, and does so again
         commands = (*commands, longest(state, happened.at_ns))
-    return replace(state, phase=Phase.HEARING, draft=None, voice_active=True, forced=False), commands
+    after = replace(state, phase=Phase.HEARING, draft=None, pauses=state.pauses + 1, voice_active=True, forced=False)
+    return after, commands
 
 
 def words_known(state: Dialogue, happened: DraftTranscribed) -> Outcome:
     draft = drafting(state)
     if happened.draft != draft.number or draft.transcript is not None:
         return state, ()
-    draft = replace(draft, transcript=happened.transcript, provisional=happened.provisional, end_mass=happened.end_mass)
+    draft = replace(
+        draft,
+        transcript=happened.transcript,
+        provisional=happened.provisional,
+        end_mass=happened.end_mass,
+        prosody=happened.prosody,
+        voice_asked=happened.prosody is not None,
+    )
     if _says_nothing(state, draft):
         return nothing_was_said(state, happened.at_ns)
     if state.held:  # what was heard of it belongs into the prompt, and ReplyEnded will tell

@@ -42,7 +42,8 @@ def hear(state: Dialogue, at_ns: int, commands: tuple[Command, ...]) -> Outcome:
     """The caller has the floor, for a new turn."""
     if state.settings.idle_ms:
         commands = (*commands, CancelTimer(timer=Timer.IDLE))
-    return replace(state, phase=Phase.HEARING, forced=False, goes_on=False, overlap=None, looked_ns=None), (
+    after = replace(state, phase=Phase.HEARING, pauses=0, forced=False, goes_on=False, overlap=None, looked_ns=None)
+    return after, (
         *commands,
         OpenTurn(turn=state.turn),
         next_look(state, at_ns),
@@ -69,6 +70,7 @@ def caller_pauses(state: Dialogue, happened: Silence) -> Outcome:
         number=number,
         ended_ns=happened.ended_ns,
         end_samples=happened.end_samples,
+        pauses=state.pauses,
         interruptible=state.interruptible,
         wants_words=state.held is not None,
         options=state.usual,

@@ -56,6 +56,7 @@ class Draft:
     number: int
     ended_ns: int  # when the caller's last speech sample was captured
     end_samples: int
+    pauses: int = 0  # earlier ones in its turn
     transcript: Transcript | None = None
     provisional: bool = False  # a quick ear's, to be corrected
     corrected: Transcript | None = None  # by a careful ear
@@ -105,7 +106,7 @@ class Draft:
         """
         if self.transcript is None:
             return None
-        return Evidence.of(self.transcript, end_mass=self.end_mass, prosody=self.prosody)
+        return Evidence.of(self.transcript, end_mass=self.end_mass, prosody=self.prosody, pauses=self.pauses)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +155,7 @@ class Dialogue:
     to_say: tuple[Say, ...] = ()
     phase: Phase = Phase.LISTENING
     turn: int = 0  # the number of the caller's turn; 0 before the first
+    pauses: int = 0  # in it, behind which the caller went on
     drafts: int = 0  # how many drafts were begun, which numbers the next
     draft: Draft | None = None  # while DRAFTING the draft, while SPEAKING the reply it became
     held: Draft | None = None  # the reply that was paused for a voice that may mean nothing

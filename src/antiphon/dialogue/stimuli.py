@@ -84,6 +84,7 @@ class DraftTranscribed:
     transcript: Transcript
     provisional: bool = False  # a quick ear's words; those of a careful one follow, for good
     end_mass: float | None = None  # as in EndMassMeasured, where it was measured before the pause was one
+    prosody: float | None = None  # as in ProsodyJudged, likewise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

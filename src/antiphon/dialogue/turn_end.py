@@ -36,6 +36,7 @@ KINDS = tuple(
 # An order of three words is seldom a whole one; one of twelve mostly is, and more words say no more. One word or two
 # are answers as often as beginnings ("Yes, please"): there the count says nothing, and counts like one in between.
 FEWEST_WORDS, MOST_WORDS, WORDS_BETWEEN = 3, 12, 8
+MOST_PAUSES = 5  # counted of a turn; the first says nothing, for who pauses once is mostly done the next time
 LOGIT_BOUND = 8.0  # beyond this a probability says no more than "sure"; it keeps 0 and 1 finite
 
 
@@ -48,9 +49,12 @@ class Evidence:
     certainty: Certainty | None = None  # how sure the recognizer is of the words; part of its opinion
     end_mass: float | None = None  # the language model's probability of a sentence end, 0 to 1
     prosody: float | None = None  # the prosody judge's probability of a turn end, 0 to 1
+    pauses: int = 0  # earlier ones in this turn, behind which the caller went on
 
     @classmethod
-    def of(cls, heard: Transcript, *, end_mass: float | None = None, prosody: float | None = None) -> Evidence:
+    def of(
+        cls, heard: Transcript, *, end_mass: float | None = None, prosody: float | None = None, pauses: int = 0
+    ) -> Evidence:
         """What a recognizer heard, and what others make of it."""
         return cls(
             text=heard.text,
@@ -58,6 +62,7 @@ class Evidence:
             certainty=heard.certainty,
             end_mass=end_mass,
             prosody=prosody,
+            pauses=pauses,
         )
 
     @property
@@ -73,6 +78,7 @@ class Evidence:
             "closed": float(text.endswith(SENTENCE_ENDS) and not trails),
             "trails": float(trails),
             "length": _length(text),
+            "paused": math.log(max(1, min(self.pauses, MOST_PAUSES))),
         }
         values.update({name: logit(value) for name, value in self._opinions() if value is not None})
         if self.ears is not None and self.certainty is not None:

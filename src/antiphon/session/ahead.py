@@ -1,5 +1,6 @@
 """Work that is done while the caller still speaks: their words are looked at, read ahead and replied to for a start.
-Where their voice falters, the turn is heard as if it ended there, and the language model is asked whether it does.
+Where their voice falters, the turn is heard as if it ended there, and both the language model and the judge of its
+tone are asked whether it does.
 
 At most one of each is under way. A look that is asked for meanwhile follows; a reading is left out, for the next words
 bring another; an opening is given up for newer words. Threads: the event loop.
@@ -7,6 +8,7 @@ bring another; an opening is given up for newer words. Threads: the event loop.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,14 +19,17 @@ from antiphon.scheduling.job import Claim, Urgency, claimed
 from antiphon.session.opening import write_opening
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Coroutine, Sequence
     from contextlib import AbstractContextManager
 
-    from antiphon.core.flow import Message
+    from antiphon.core.flow import Message, Pcm
+    from antiphon.hear.prosody import ProsodyJudge
     from antiphon.session.opening import Opening
     from antiphon.session.record import TurnRecord
     from antiphon.session.workshop import Workshop
+
+
+VOICE_WAIT_S = 0.05  # more than for the words, at most; the tone can still be judged in the pause
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,9 +41,25 @@ class Foreseen:
     claim: Claim
     is_look: bool  # it stands for a look or an opening that was given up for it, and will be one if the voice goes on
     goes_on: bool = False  # the voice
-    work: asyncio.Task[None] | None = None  # to hear it, and to have it judged
+    work: asyncio.Task[None] | None = None  # to hear it, and to have its words judged
+    voice: asyncio.Task[None] | None = None  # to have its tone judged meanwhile, where somebody can
     words: str = ""  # once they are heard
     end_mass: float | None = None  # of these words, once it is measured
+    prosody: float | None = None  # of its tone, once it is judged
+
+    async def known(self) -> int:
+        """Wait for its words, and for the verdict on its tone if that takes hardly longer; how far it was heard."""
+        if self.work is not None:
+            await asyncio.wait([self.work])
+        if self.voice is not None:
+            await asyncio.wait([self.voice], timeout=VOICE_WAIT_S)
+        return self.until_samples
+
+    def cancel(self) -> None:
+        """Nobody wants it any more."""
+        for task in (self.work, self.voice):
+            if task is not None:
+                task.cancel()
 
 
 class Ahead:
@@ -84,8 +105,11 @@ class Ahead:
         if self._look is not None:
             self._look.cancel()
 
-    def foresee(self, until_samples: int) -> None:
-        """The voice may have ended before that; if it has, its words are there by the time that this is known."""
+    def foresee(self, until_samples: int, pcm: Pcm) -> None:
+        """The voice may have ended before that; if it has, its words are there by the time that this is known.
+
+        `pcm` is what the judge of its tone looks at.
+        """
         turn = self._turn
         if turn is None or not self._shop.recognition.foresees:
             return
@@ -97,6 +121,8 @@ class Ahead:
         with self._claimed() as claim:
             foreseen = Foreseen(turn=turn.turn, until_samples=until_samples, claim=claim, is_look=is_look)
             foreseen.work = self._start(self._hear_ahead(turn, foreseen))
+            if self._shop.engines.prosody is not None:  # it needs one core, and so do the words
+                foreseen.voice = self._start(self._judge_voice(self._shop.engines.prosody, turn, foreseen, pcm))
         self._foreseen = foreseen
 
     def goes_on(self) -> None:
@@ -158,7 +184,7 @@ class Ahead:
         before, self._foreseen = self._foreseen, None
         if before is None or before.work is None:
             return False
-        before.work.cancel()
+        before.cancel()
         return before.is_look and before.turn == (self._turn.turn if self._turn else 0)
 
     async def _hear_ahead(self, record: TurnRecord, foreseen: Foreseen) -> None:
@@ -191,6 +217,13 @@ class Ahead:
                 foreseen.end_mass = await shop.thinking.sentence_end_mass(messages, tools=tools)
         except AntiphonError as error:
             shop.report(Stage.JUDGE, error)
+
+    async def _judge_voice(self, judge: ProsodyJudge, record: TurnRecord, foreseen: Foreseen, pcm: Pcm) -> None:
+        try:
+            with record.span(Stage.PROSODY, judge.name):
+                foreseen.prosody = await judge.probability(pcm)
+        except AntiphonError as error:
+            self._shop.report(Stage.PROSODY, error)
 
     async def _look_at_words(self) -> None:
         while self._look_again and self._turn is not None:

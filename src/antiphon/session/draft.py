@@ -101,9 +101,8 @@ class DraftWork:
         carefully = shop.recognition.second_pass(until_samples)
         try:
             with self.record.span(Stage.RECOGNISE, shop.recognition.name):
-                if foreseen is not None and foreseen.work is not None:
-                    await asyncio.wait([foreseen.work])
-                    until_samples = foreseen.until_samples
+                if foreseen is not None:
+                    until_samples = await foreseen.known()
                 transcript = await shop.recognition.hear(until_samples)
         except AntiphonError as error:
             self._fail(Stage.RECOGNISE, error)
@@ -119,6 +118,7 @@ class DraftWork:
                 transcript=transcript,
                 provisional=shop.second_pass is not None,
                 end_mass=foreseen.end_mass if foreseen and foreseen.words == transcript.text.strip() else None,
+                prosody=foreseen.prosody if foreseen else None,
             )
         )
 
