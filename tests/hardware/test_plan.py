@@ -53,20 +53,25 @@ def test_the_order_of_who_runs_first() -> None:
 
 
 def test_a_quick_recognizer_has_a_stage_and_a_lane() -> None:
-    """Behind the other one's, on both cores, between the voice and the language model; the other stages stay."""
+    """Behind the other one's, one core beside the prosody judge, nice between voice and language model; other stages stay."""
     facts = recorded("vm_2_cores")
     alone, made = plan(facts), plan(facts, config(models=QUICK))
     quick = made.stage("quick_recognizer")
 
     assert ["recognizer", "quick_recognizer"] == [str(stage.stage) for stage in made.stages][1:3]
     assert ("onnxruntime", "moonshine-tiny.en", "cpu") == (quick.engine, quick.model, quick.device)
-    assert (2, (), 2, 1, 1) == (quick.threads, quick.cores, quick.nice, quick.batch, quick.width)
+    assert (1, (), 2, 1, 1) == (quick.threads, quick.cores, quick.nice, quick.batch, quick.width)
     assert [made.stage(role) for role in ("recognizer", "prosody", "voice")] == [
         alone.stage(role) for role in ("recognizer", "prosody", "voice")
     ]
     lanes = {lane.name: (lane.width, lane.cores, lane.nice) for lane in lane_facts(made)}
-    assert (1, 2, 2) == lanes.pop("quick_recognizer")
+    assert (1, 1, 2) == lanes.pop("quick_recognizer")
     assert set(lanes) == {lane.name for lane in lane_facts(alone)}
+
+
+def test_where_no_tone_is_judged_the_quick_recognizer_has_both_cores() -> None:
+    made = plan(recorded("vm_2_cores"), config(models={**QUICK, "prosody": ""}))
+    assert 2 == made.stage("quick_recognizer").threads
 
 
 def test_without_a_quick_recognizer_nothing_tells_of_one() -> None:
@@ -319,7 +324,7 @@ def test_memory_bounds_the_callers() -> None:
         ({"cpu": {"recognizer_batch": 5}}, "recognizer", "batch", 5),
         ({"cpu": {"background_nice": 19}}, "background", "nice", 19),
         ({"gpu": {"recognizer": "cpu"}}, "recognizer", "device", "cpu"),
-        ({"models": QUICK, "cpu": {"quick_recognizer_threads": 1}}, "quick_recognizer", "threads", 1),
+        ({"models": QUICK, "cpu": {"quick_recognizer_threads": 2}}, "quick_recognizer", "threads", 2),
         ({"models": QUICK, "cpu": {"quick_recognizer_nice": 4}}, "quick_recognizer", "nice", 4),
         ({"models": QUICK, "cpu": {"quick_recognizer_width": 2}}, "quick_recognizer", "width", 2),
         ({"models": QUICK, "cpu": {"quick_recognizer_cores": "1"}}, "quick_recognizer", "cores", (1,)),

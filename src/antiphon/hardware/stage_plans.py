@@ -110,9 +110,16 @@ def plan_recognizer(ground: Ground) -> StagePlan:
 def plan_quick_recognizer(ground: Ground) -> StagePlan:
     """What a reply begins with: short calls, beside whatever else is heard and judged in the pause."""
     model = ground.choice.quick_name
-    planned = min(QUICK_THREADS, ground.topology.home.whole)
+    whole = ground.topology.home.whole
+    shares = bool(ground.choice.prosody) and 1 < whole <= QUICK_THREADS
+    planned = whole - 1 if shares else min(QUICK_THREADS, whole)
     one_ms, two_ms = (ground.costs.quick_recognition_ns(threads) / MILLISECOND_NS for threads in (1, 2))
-    if planned > 1:
+    if shares:
+        why = (
+            f"A pause's words come after about {one_ms:.0f} ms, on one thread more after {two_ms:.0f}; that core "
+            f"judges the tone of voice meanwhile, which is wanted with the words."
+        )
+    elif planned > 1:
         why = (
             f"A pause's words come after about {two_ms:.0f} ms, on one thread after {one_ms:.0f}; of more, a decoder "
             f"that computes a token at a time gains little."
