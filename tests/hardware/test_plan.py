@@ -53,7 +53,7 @@ def test_the_order_of_who_runs_first() -> None:
 
 
 def test_a_quick_recognizer_has_a_stage_and_a_lane() -> None:
-    """Behind the other one's, one core beside the prosody judge, nice between voice and language model; other stages stay."""
+    """Behind the other one's, one core beside the prosody judge, between voice and language model; others stay."""
     facts = recorded("vm_2_cores")
     alone, made = plan(facts), plan(facts, config(models=QUICK))
     quick = made.stage("quick_recognizer")

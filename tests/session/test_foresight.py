@@ -46,7 +46,7 @@ def test_the_end_is_judged_before_the_pause_is_noticed() -> None:
 
 
 def test_the_tone_is_judged_with_the_words_and_not_again() -> None:
-    """One core hears the words, another the tone; a low verdict keeps words that seem an end from being taken for one."""
+    """One core hears the words, another the tone; a low verdict tells against words that seem an end."""
     held = call((500, 2000), mind=mind(COMING, masses=[0.97]), judge=ScriptedJudge(opinion=0.02, delay_ms=60.0))
     confirmed = of(TurnConfirmed, held.hold())
     (known,) = of_log(DraftTranscribed, held)
