@@ -35,13 +35,15 @@ MECHANISMS = {
         does="a reply to the words so far is begun and voiced while the caller speaks, and played if it still fits",
         off="turn.open_ahead=false",
     ),
-    "prosody": Mechanism(does="the tone of voice is judged where the words leave doubt", off="models.prosody="),
+    "prosody": Mechanism(
+        does="the tone of voice is judged, with the words or where they leave doubt", off="models.prosody="
+    ),
     "doubt": Mechanism(
         does="opinions beyond the words are asked for only where these leave doubt, and the reply is written first",
         off="turn.doubt_ms=0",
     ),
     "foresight": Mechanism(
-        does="a quick recognizer hears the words at a pause's first silent frame, before it is known for one",
+        does="a pause's words and tone are judged, and a reply begun, at its first silent frame, before it is one",
         off="turn.foresee=false",
     ),
     "two-pass": Mechanism(

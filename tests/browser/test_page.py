@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.browser.conftest import clip, silence
+from tests.browser.media_wire import MediaWire
 from tests.browser.site import ROOT, Site, Wire
 
 if TYPE_CHECKING:
@@ -134,6 +135,28 @@ def test_a_network_that_drops_is_waited_for_and_nothing_is_forgotten(
         wire.mend()
         here.state("listening", within_s=12)
         here.until("window.antiphon.turns.all.length === 2")
+        here.state("listening")
+        messages = [asked.body["messages"] for asked in language_model.asked if "messages" in asked.body][-1]
+        said = [str(message["content"]) for message in messages if message["role"] == "assistant"]
+        assert "Skim milk it is." in said[0]
+
+
+@pytest.mark.skipif(not HAS_WEBRTC, reason="scripts/setup webrtc")
+def test_media_that_no_longer_come_through_are_noticed_and_the_call_is_made_again(
+    site: Site, language_model: LoopbackServer, visit: Open
+) -> None:
+    """Over WebRTC nothing tells that the network is gone but silence: the page waits for it a little, then calls."""
+    heard = (silence(1.5), clip("short_order"), silence(30.0), clip("short_order"), silence(4.0))
+    with visit(site.url, *heard, way="webrtc") as here, MediaWire(here.page) as wire:
+        here.talk()
+        here.until("window.antiphon.turns.all.length === 1")
+        here.state("listening")
+        wire.cut()
+        here.state("reconnecting", within_s=15)
+        wire.mend()
+        here.state("listening", within_s=12)
+        assert "WebRTC" == here.value("antiphon.transport.kind")
+        here.until("window.antiphon.turns.all.length === 2", within_s=40)
         here.state("listening")
         messages = [asked.body["messages"] for asked in language_model.asked if "messages" in asked.body][-1]
         said = [str(message["content"]) for message in messages if message["role"] == "assistant"]

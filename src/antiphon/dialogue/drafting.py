@@ -253,7 +253,10 @@ def _is_over(state: Dialogue, draft: Draft, posterior: float, at_ns: int) -> boo
 
 def _is_in_doubt(state: Dialogue, posterior: float) -> bool:
     """Whether so much silence would be waited for that further opinions, which take their time, can save some of it."""
-    return wait_ns(posterior, state.settings) > state.settings.doubt_ms * MILLISECOND_NS
+    return (
+        state.settings.waits_by_opinion
+        and wait_ns(posterior, state.settings) > state.settings.doubt_ms * MILLISECOND_NS
+    )
 
 
 def confirm(state: Dialogue, draft: Draft, posterior: float, at_ns: int) -> Outcome:

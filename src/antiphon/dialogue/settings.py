@@ -63,3 +63,8 @@ class TurnSettings:
         check_range("answer_ms", self.answer_ms, 0, 5000)
         check_range("idle_ms", self.idle_ms, 0, 3_600_000)
         check_range("tool_patience_ms", self.tool_patience_ms, 0, 60_000)
+
+    @property
+    def waits_by_opinion(self) -> bool:
+        """Whether it matters how likely a turn is over: not where every silence is waited for as long."""
+        return self.shortest_wait_ms < self.longest_wait_ms

@@ -30,6 +30,7 @@ TURN_S = 10.0
 LOOKS = 4
 PAUSES = 1.5
 JUDGEMENTS = 0.5  # of tone, only where words leave doubt
+JUDGEMENTS_AHEAD = 2.5  # and with a quick recognizer, wherever the voice falters for long enough
 CORRECTION_TOKENS = 20  # read again behind a quick recognizer: half of the turns turn out to have said something else
 PROMPT_TOKENS = 40  # the caller's words and what surrounds them; all before is cached
 REPLY_TOKENS = 30
@@ -66,7 +67,7 @@ def work_ns(means: Means, costs: StageCosts) -> float:
     work += quick_hearing_ns(means, costs) * means.quick_threads
     work += writing_ns(means, costs) * means.language_model_threads
     if means.has_prosody:
-        work += JUDGEMENTS * costs.prosody.median_ns
+        work += (JUDGEMENTS_AHEAD if means.quick_threads else JUDGEMENTS) * costs.prosody.median_ns
     return work + REPLY_S * costs.voice_second.median_ns
 
 
