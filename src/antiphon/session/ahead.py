@@ -1,6 +1,6 @@
 """Work that is done while the caller still speaks: their words are looked at, read ahead and replied to for a start.
-Where their voice falters, the turn is heard as if it ended there, both the language model and the judge of its tone are
-asked whether it does, and a reply to just these words is begun.
+Where their voice falters, the turn is heard as if it ended there, and both the language model and the judge of its
+tone are asked whether it does.
 
 At most one of each is under way. A look that is asked for meanwhile follows; a reading is left out, for the next words
 bring another; an opening is given up for newer words. Threads: the event loop.
@@ -43,9 +43,6 @@ class Foreseen:
     goes_on: bool = False  # the voice
     work: asyncio.Task[None] | None = None  # to hear it, and to have its words judged
     voice: asyncio.Task[None] | None = None  # to have its tone judged meanwhile, where somebody can
-    writing: asyncio.Task[None] | None = None  # to begin a reply to it, then
-    messages: Sequence[Message] = ()  # that this answers
-    opening: Opening | None = None  # what has become of it
     words: str = ""  # once they are heard
     end_mass: float | None = None  # of these words, once it is measured
     prosody: float | None = None  # of its tone, once it is judged
@@ -58,29 +55,9 @@ class Foreseen:
             await asyncio.wait([self.voice], timeout=VOICE_WAIT_S)
         return self.until_samples
 
-    async def begun(self, messages: Sequence[Message]) -> Opening | None:
-        """Wait for the reply that was begun, if it answers these; one to anything else is given up."""
-        if self.writing is None:
-            return None
-        if tuple(messages) != tuple(self.messages):
-            self.give_up_writing()
-            return None
-        try:
-            await asyncio.wait([self.writing])
-        except asyncio.CancelledError:
-            self.give_up_writing()
-            raise
-        return self.opening
-
-    def give_up_writing(self) -> None:
-        """No reply begins like this."""
-        if self.writing is not None:
-            self.writing.cancel()
-        self.writing = self.opening = None
-
     def cancel(self) -> None:
         """Nobody wants it any more."""
-        for task in (self.work, self.voice, self.writing):
+        for task in (self.work, self.voice):
             if task is not None:
                 task.cancel()
 
@@ -95,13 +72,11 @@ class Ahead:
         start: Callable[[Coroutine[object, object, None]], asyncio.Task[None]],
         where_it_ended: Callable[[], int],
         prompt: Callable[[str], Sequence[Message]],
-        to_open: Callable[[str], Sequence[Message]],
     ) -> None:
         self._shop = shop
         self._start = start
         self._where_it_ended = where_it_ended
         self._prompt = prompt  # that the turn's words make
-        self._opens_to = to_open  # the same where a reply may be begun before the pause is one
         self._look: asyncio.Task[None] | None = None
         self._look_again = False
         self._reading: asyncio.Task[None] | None = None
@@ -154,11 +129,10 @@ class Ahead:
     def goes_on(self) -> None:
         """The voice, where it might have ended: what was heard as far as there counts as a look."""
         foreseen = self._foreseen
-        if foreseen is None or foreseen.work is None:
+        if foreseen is None or not foreseen.is_look or foreseen.work is None:
             return
         foreseen.goes_on = True
-        foreseen.give_up_writing()
-        if foreseen.is_look and foreseen.work.done():
+        if foreseen.work.done():
             self._look_at(foreseen)
 
     def foreseen(self, turn: int, end_samples: int) -> Foreseen | None:
@@ -188,8 +162,6 @@ class Ahead:
         """It would be written or voiced differently now."""
         self._give_up_writing()
         self._opening = None
-        if self._foreseen is not None:
-            self._foreseen.give_up_writing()
 
     def _give_up_writing(self) -> None:
         self._to_open = ()
@@ -224,12 +196,8 @@ class Ahead:
         except AntiphonError as error:
             shop.report(Stage.RECOGNISE, error)
         await self._judge_ahead(record, foreseen)
-        if foreseen.goes_on and foreseen.is_look:
+        if foreseen.goes_on:
             self._look_at(foreseen)
-        elif not foreseen.goes_on and foreseen.words and shop.engines.language_model.can_go_on:
-            foreseen.messages = self._opens_to(foreseen.words)
-            if foreseen.messages:
-                foreseen.writing = self._start(self._begin(record, foreseen))
 
     def _look_at(self, foreseen: Foreseen) -> None:
         """Its words are there already."""
@@ -250,16 +218,6 @@ class Ahead:
                 foreseen.end_mass = await shop.thinking.sentence_end_mass(messages, tools=tools)
         except AntiphonError as error:
             shop.report(Stage.JUDGE, error)
-
-    async def _begin(self, record: TurnRecord, foreseen: Foreseen) -> None:
-        shop, before = self._shop, self._opening
-        if before is not None and before.turn != record.turn:
-            before = None
-        try:
-            with record.span(Stage.OPENING, shop.engines.language_model.name):
-                foreseen.opening = await write_opening(shop, record.turn, foreseen.messages, before)
-        except AntiphonError as error:
-            shop.report(Stage.OPENING, error)
 
     async def _judge_voice(self, judge: ProsodyJudge, record: TurnRecord, foreseen: Foreseen, pcm: Pcm) -> None:
         try:
