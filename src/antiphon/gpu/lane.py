@@ -168,6 +168,10 @@ class GpuLane:
             self._board.holds_background = hold
         self._bell.ring()
 
+    def reconsider(self) -> None:
+        """A claim has changed: look anew at who may begin."""
+        self._bell.ring()
+
     def ends(self) -> Ends:
         """A file descriptor that counts the slices that end from here on.
 

@@ -5,6 +5,11 @@ At each border between two steps sequences come and go. What a sequence has read
 that begins alike reads only what is new, and one that differs rewinds to where it does. Who is stopped gives back
 what was written at once.
 
+A step is one slice of the GPU's lane, with the class and deadline of the most urgent sequence in it; it is a slice of
+writing as soon as one in it writes a reply or reads for one. How many write in a step follows from what steps take
+(`Sizing`); the rest take turns. Steps are not foreseen to the lane: they follow each other at once, and whoever had to
+end before the next one would never begin.
+
 Threads: `submit` and `close` from anywhere. Everything else happens on the engine's own thread, `take` included,
 which must not block. Bounds: as many sequences as there are owners; a sequence waits for a place among the rows.
 """
@@ -16,19 +21,28 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from antiphon.core.clock import SECOND_NS
 from antiphon.core.errors import AntiphonError, EngineError
-from antiphon.gpu.llama.pages import PageBook
-from antiphon.gpu.llama.step import LAST_TOKENS, ROW_BUCKETS, Row
+from antiphon.core.stamps import Stage
+from antiphon.gpu.batch_size import BandwidthModel, Demand, Fixed
+from antiphon.gpu.engine_lane import MOST_CALLERS, Want
+from antiphon.gpu.llama.pages import PAGE_TOKENS, PageBook
+from antiphon.gpu.llama.shape import least_bucket
+from antiphon.gpu.llama.step import LAST_TOKENS, ROW_BUCKETS, Row, StepBucket
+from antiphon.hardware.gpu_plan import STEP_LIMIT_S
+from antiphon.scheduling.job import Claim, Errand, Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from torch import Tensor
 
+    from antiphon.gpu.batch_size import Sizing
+    from antiphon.gpu.engine_lane import EngineLane
     from antiphon.gpu.llama.step import LlamaStep
-    from antiphon.gpu.replays import Replays
 
-MOST_WRITING = 64  # sequences in one step; more take turns
+_WARM_ROWS = 64  # of the buckets of one token to a row that are captured at the start
+_UNSEEN_BYTES_S = 8e12  # of a GPU's memory, beyond all there are: until steps were timed, no size is ruled out by it
 CLOSED = "the language model is closed"
 
 
@@ -66,6 +80,7 @@ class Asked:
     temperature: float = 0.0
     seed: int = 0
     choice: Choice | None = None
+    errand: Errand = field(default_factory=lambda: Errand(job=Job(stage=Stage.THINK)))
 
 
 @dataclass(slots=True, eq=False)
@@ -99,12 +114,18 @@ class LlamaEngine:
     """One model's sequences."""
 
     def __init__(
-        self, step: LlamaStep, replays: Replays, *, pages: int, ends: Collection[int], read_tokens: int = 128
+        self, step: LlamaStep, lane: EngineLane, *, pages: int, ends: Collection[int], read_tokens: int = 128
     ) -> None:
         """`read_tokens` of prompts go into one step: more make a step longer, which all who write wait for."""
+        gpu = lane.gpu
         self.step = step
         self.book = PageBook(pages)
-        self._replays = replays
+        self._lane = lane
+        self._body = lane.add("decode", step.body, is_reply=True, at_start=at_start(step, gpu.reply_batch))
+        self.sizing = sizing_of(step, gpu.reply_batch, adapts=gpu.settings.adaptive_batch)
+        self._most_writing = gpu.reply_batch
+        self._within_ns = round(STEP_LIMIT_S * SECOND_NS) if gpu.name.startswith("cuda") else None
+        self._claim = Claim()  # of the step that is under way
         self._ends = frozenset(ends)
         self._read_tokens = read_tokens
         self._lock = threading.Condition()  # over the three below
@@ -142,6 +163,11 @@ class LlamaEngine:
                 raise EngineError(CLOSED)
             self._coming.append(work)
             self._lock.notify()
+            is_more_urgent = asked.errand.claim.urgency < self._claim.urgency
+            if is_more_urgent:  # the step that waits is in its way
+                self._claim.urgency = asked.errand.claim.urgency
+        if is_more_urgent:
+            self._lane.reconsider()
         return work
 
     def forget(self, owner: int) -> None:
@@ -167,7 +193,9 @@ class LlamaEngine:
         rows = [row for _, own in chosen for row in own]
         bucket = self.step.bucket(rows)
         self.step.fill(rows)
-        self._replays.run(("llama", bucket), lambda: self.step.body(bucket))
+        report = self._lane.run(self._body, bucket, self._want([work for work, _ in chosen], bucket))
+        if report.took_ns is not None and not any(work.is_reading for work, _ in chosen):
+            self.sizing.learn(min(bucket.rows, MOST_CALLERS), report.took_ns)
         tokens = self.step.chosen(len(rows))
         last = -1
         for work, own in chosen:
@@ -209,9 +237,27 @@ class LlamaEngine:
             self._tell(work, self._told(work))
         self._works = [work for work in self._works if not work.done.is_set()]
 
+    def _want(self, works: Sequence[Work], bucket: StepBucket) -> Want:
+        """What the lane is to know of a step of these."""
+        errands = [work.asked.errand for work in works]
+        first = min(errands, key=lambda errand: errand.claim.urgency)
+        writes = any(errand.job.stage is Stage.THINK for errand in errands)
+        with self._lock:
+            # a claim of the step's own: whoever comes while it waits makes it as urgent as they are
+            self._claim = Claim(caller=first.claim.caller, turn=first.claim.turn, urgency=first.claim.urgency)
+        return Want(
+            stage=Stage.THINK if writes else first.job.stage,
+            claim=self._claim,
+            deadline_ns=min((each.deadline_ns for each in errands if each.deadline_ns is not None), default=None),
+            size=bucket.rows * bucket.context_tokens,
+        )
+
     def _rows(self) -> list[tuple[Work, list[Row]]]:
         """Who is in the next step and with what, as far as there is memory."""
-        writing = [work for work in self._works if not work.is_reading][:MOST_WRITING]
+        writing = [work for work in self._works if not work.is_reading]
+        if writing:
+            demand = Demand(callers=len(writing), within_ns=self._within_ns, most=self._most_writing)
+            writing = writing[: self.sizing.choose(demand)]
         chosen = [(work, rows) for work in writing if (rows := self._placed(work, 1))]
         room = min(ROW_BUCKETS[-1] - len(chosen), self._read_tokens)
         for work in [work for work in self._works if work.is_reading]:
@@ -322,3 +368,28 @@ class LlamaEngine:
         for work in [*self._works, *coming]:
             self._finish(work, error or EngineError(CLOSED))
         self._works = []
+
+
+def at_start(step: LlamaStep, reply_batch: int) -> tuple[StepBucket, ...]:
+    """The buckets that are captured at the start: so many callers who each write a token, at every length of context.
+
+    Steps that read a prompt, and those that draw their tokens, are captured when they were first asked for.
+    """
+    most = min(least_bucket(ROW_BUCKETS, reply_batch), _WARM_ROWS)
+    contexts = [PAGE_TOKENS]
+    while contexts[-1] < step.context_tokens:
+        contexts.append(min(2 * contexts[-1], step.context_tokens))
+    return tuple(StepBucket(rows, context, draws=False) for rows in ROW_BUCKETS if rows <= most for context in contexts)
+
+
+def sizing_of(step: LlamaStep, reply_batch: int, *, adapts: bool) -> Sizing:
+    """How many write in a step: at most `reply_batch`, fewer where steps would become too long if it `adapts`."""
+    if not adapts:
+        return Fixed(size=reply_batch)
+    shape, element_bytes = step.weights.shape, step.weights.dtype.itemsize
+    return BandwidthModel(
+        buckets=tuple(size for size in ROW_BUCKETS if size <= MOST_CALLERS),
+        weight_bytes=shape.step_weights * element_bytes,
+        caller_bytes=shape.kv_bytes(step.context_tokens // 2, element_bytes),
+        peak_bytes_s=_UNSEEN_BYTES_S,
+    )
