@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,10 +12,12 @@ from antiphon.core.errors import MachineError  # noqa: E402
 from antiphon.core.stamps import Stage  # noqa: E402
 from antiphon.gpu.batch_size import Demand  # noqa: E402
 from antiphon.gpu.engine_lane import open_gpu  # noqa: E402
-from antiphon.gpu.llama.engine import Asked, LlamaEngine, at_start, sizing_of  # noqa: E402
+from antiphon.gpu.llama.engine import Asked, LlamaEngine  # noqa: E402
 from antiphon.gpu.llama.shape import LlamaShape  # noqa: E402
+from antiphon.gpu.llama.sizes import at_start, sizing_of  # noqa: E402
 from antiphon.gpu.llama.step import LlamaStep, StepBucket  # noqa: E402
 from antiphon.gpu.llama.weights import random_weights  # noqa: E402
+from antiphon.gpu.slices import Fate  # noqa: E402
 from antiphon.hardware.plan_settings import GpuSettings  # noqa: E402
 from antiphon.scheduling.job import Claim, Errand, Job, Urgency  # noqa: E402
 
@@ -91,7 +93,7 @@ def test_how_many_write_follows_from_what_steps_take_unless_that_is_off():
 
 
 def test_an_urgent_sequence_takes_along_the_step_that_is_held_back(gpu):
-    """Background work waits while memory is in pieces, but never in the way of who comes."""
+    """Background work waits while memory is in pieces, but never in the way of who comes; nothing is computed twice."""
     gpu.lane.hold_background(True)
     engine = engine_on(gpu)
     engine.start()
@@ -101,11 +103,26 @@ def test_an_urgent_sequence_takes_along_the_step_that_is_held_back(gpu):
     gpu.lane.hold_background(False)
     held.wait()
     engine.close()
+    assert [Fate.CANCELLED] == [report.fate for report in gpu.lane.reports if report.fate is not Fate.DONE]
+    alone = engine_on(gpu)
+    again = alone.submit(asked(1, Stage.THINK, Urgency.CONFIRMED))
+    while alone.turn():
+        pass
+    assert again.written == held.written
+
+
+def test_the_first_step_of_a_bucket_says_nothing_of_the_next(gpu):
+    """In it libraries load and kernels are compiled: learnt, it would keep callers out of a batch for good."""
+    engine, learnt = engine_on(gpu), []
+    engine.sizing = SimpleNamespace(choose=lambda _: 2, learn=lambda size, _: learnt.append(size))
+    engine.submit(asked(1, Stage.THINK, Urgency.CONFIRMED, tokens=4))
+    while engine.turn():
+        pass
+    assert [1, 1] == learnt  # of one that read, and three that wrote
 
 
 def test_a_closed_lane_fails_who_is_at_work(gpu):
     """With an error of ours, and the engine's thread ends."""
-    gate = threading.Event()
     engine = engine_on(gpu)
     waiting = asked(1, Stage.THINK, Urgency.CONFIRMED, tokens=200)
     work = engine.submit(waiting)
@@ -115,12 +132,12 @@ def test_a_closed_lane_fails_who_is_at_work(gpu):
         engine.turn()
     engine.close()
     assert work.error is not None
-    gate.set()
 
 
 def test_buckets_of_the_start_cover_every_caller_and_length():
-    """One row for each caller, all contexts."""
-    assert {StepBucket(rows, context) for rows in (1, 2, 4) for context in (64, 128, 256)} == set(at_start(step(), 3))
+    """One row for each caller, a prompt's beside them, all contexts."""
+    expected = {StepBucket(rows, context) for rows in (1, 2, 4, 16, 32) for context in (64, 128, 256)}
+    assert expected == set(at_start(step(), 3, 16))
 
 
 def test_contexts_are_bounded_by_the_memory_for_them():

@@ -15,6 +15,7 @@ What it does not know: torch, models.
 from __future__ import annotations
 
 import logging
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from antiphon.core.stamps import Stage
     from antiphon.gpu.device import Device
     from antiphon.gpu.fragmentation import Block
+    from antiphon.gpu.lane import Handle
     from antiphon.gpu.slices import SliceReport
     from antiphon.scheduling.settings import SchedulingSettings
 
@@ -84,12 +86,28 @@ class Gpu:
     settings: GpuSettings
     reply_batch: int = MOST_CALLERS  # most callers in one step of writing
     context_bytes: int | None = None  # for conversations' contexts; None: as much as they need
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)  # engines load side by side
     _at_start: list[_AtStart] = field(default_factory=list, init=False)
     _is_watched: bool = field(default=False, init=False)
 
     def engine(self) -> EngineLane:
         """A way to the lane for one more engine."""
         return EngineLane(self)
+
+    def add(self, name: str, make: Callable[[Hashable], Callable[[], None]]) -> str:
+        """Register a body; the name to run it by, another one where the name is taken."""
+        registry = self.lane.device.registry
+        with self._lock:
+            found, number = name, 1
+            while registry.has(found):
+                number += 1
+                found = f"{name} {number}"
+            registry.add(found, make)
+        return found
+
+    def want_at_start(self, body: str, buckets: Sequence[Hashable], *, is_reply: bool) -> None:
+        """Have `prepare` capture these."""
+        self._at_start.append(_AtStart(body=body, is_reply=is_reply, buckets=tuple(buckets)))
 
     def prepare(self) -> None:
         """Capture what the engines want at the start, say what it cost, and watch the memory from here on.
@@ -144,14 +162,9 @@ class EngineLane:
 
         The name is another than was asked for where a second engine has a body of that name.
         """
-        registry = self._lane.device.registry
-        found, number = name, 1
-        while registry.has(found):
-            number += 1
-            found = f"{name} {number}"
-        registry.add(found, cast("Callable[[Hashable], Callable[[], None]]", make))
+        found = self.gpu.add(name, cast("Callable[[Hashable], Callable[[], None]]", make))
         if at_start:
-            self.gpu._at_start.append(_AtStart(body=found, is_reply=is_reply, buckets=tuple(at_start)))  # noqa: SLF001
+            self.gpu.want_at_start(found, at_start, is_reply=is_reply)
         return found
 
     def run(self, body: str, bucket: Hashable, want: Want) -> SliceReport:
@@ -159,6 +172,15 @@ class EngineLane:
 
         Raises:
             EngineError: it failed, or the lane was closed.
+            BusyError: too much waits for the GPU.
+        """
+        return self.submit(body, bucket, want).result()
+
+    def submit(self, body: str, bucket: Hashable, want: Want) -> Handle:
+        """As `run`, but come back at once.
+
+        Raises:
+            EngineError: the lane is closed.
             BusyError: too much waits for the GPU.
         """
         return self._lane.submit(
@@ -171,7 +193,7 @@ class EngineLane:
                 bandwidth=want.bandwidth,
                 size=want.size,
             )
-        ).result()
+        )
 
     def call(self, what: Callable[[], Result], want: Want) -> Result:
         """Have something bounded run as a slice, and come back with its result when the device is through with it.
@@ -190,10 +212,6 @@ class EngineLane:
         )
         self._lane.submit(made).result()
         return found[0]
-
-    def reconsider(self) -> None:
-        """A claim that was handed over has changed."""
-        self._lane.reconsider()
 
 
 def open_gpu(

@@ -108,6 +108,11 @@ class GraphRegistry:
             raise CallerError(f"a body named {name!r} cannot be registered", hint="give each body a name of its own")
         self._bodies[name] = _Body(make, tuple(buckets))
 
+    @property
+    def captures(self) -> bool:
+        """Whether bodies become graphs."""
+        return self._captures
+
     def has(self, name: str) -> bool:
         """Whether a body of that name is registered."""
         return name in self._bodies

@@ -6,7 +6,8 @@ that begins alike reads only what is new, and one that differs rewinds to where 
 what was written at once.
 
 A step is one slice of the GPU's lane, with the class and deadline of the most urgent sequence in it; it is a slice of
-writing as soon as one in it writes a reply or reads for one. How many write in a step follows from what steps take
+writing as soon as one in it writes a reply or reads for one. A step that waits is taken back when somebody more urgent
+comes, who is then in it. How many write in a step follows from what steps take
 (`Sizing`); the rest take turns. Steps are not foreseen to the lane: they follow each other at once, and whoever had to
 end before the next one would never begin.
 
@@ -24,25 +25,26 @@ from typing import TYPE_CHECKING, Protocol
 from antiphon.core.clock import SECOND_NS
 from antiphon.core.errors import AntiphonError, EngineError
 from antiphon.core.stamps import Stage
-from antiphon.gpu.batch_size import BandwidthModel, Demand, Fixed
+from antiphon.gpu.batch_size import Demand
 from antiphon.gpu.engine_lane import MOST_CALLERS, Want
-from antiphon.gpu.llama.pages import PAGE_TOKENS, PageBook
-from antiphon.gpu.llama.shape import least_bucket
+from antiphon.gpu.llama.pages import PageBook
+from antiphon.gpu.llama.sizes import at_start, sizing_of
 from antiphon.gpu.llama.step import LAST_TOKENS, ROW_BUCKETS, Row, StepBucket
+from antiphon.gpu.slices import Fate
 from antiphon.hardware.gpu_plan import STEP_LIMIT_S
-from antiphon.scheduling.job import Claim, Errand, Job
+from antiphon.scheduling.job import Errand, Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from torch import Tensor
 
-    from antiphon.gpu.batch_size import Sizing
     from antiphon.gpu.engine_lane import EngineLane
+    from antiphon.gpu.lane import Handle
     from antiphon.gpu.llama.step import LlamaStep
+    from antiphon.gpu.slices import SliceReport
+    from antiphon.scheduling.job import Urgency
 
-_WARM_ROWS = 64  # of the buckets of one token to a row that are captured at the start
-_UNSEEN_BYTES_S = 8e12  # of a GPU's memory, beyond all there are: until steps were timed, no size is ruled out by it
 CLOSED = "the language model is closed"
 
 
@@ -121,14 +123,15 @@ class LlamaEngine:
         self.step = step
         self.book = PageBook(pages)
         self._lane = lane
-        self._body = lane.add("decode", step.body, is_reply=True, at_start=at_start(step, gpu.reply_batch))
+        self._body = lane.add("decode", step.body, is_reply=True, at_start=at_start(step, gpu.reply_batch, read_tokens))
         self.sizing = sizing_of(step, gpu.reply_batch, adapts=gpu.settings.adaptive_batch)
         self._most_writing = gpu.reply_batch
         self._within_ns = round(STEP_LIMIT_S * SECOND_NS) if gpu.name.startswith("cuda") else None
-        self._claim = Claim()  # of the step that is under way
+        self._seen: set[StepBucket] = set()  # buckets that ran; the first time libraries load and kernels are compiled
         self._ends = frozenset(ends)
         self._read_tokens = read_tokens
-        self._lock = threading.Condition()  # over the three below
+        self._lock = threading.Condition()  # over the four below
+        self._step: tuple[Handle, Urgency] | None = None  # under way
         self._coming: deque[Work] = deque()
         self._forgotten: deque[int] = deque()
         self._closed = False
@@ -163,11 +166,9 @@ class LlamaEngine:
                 raise EngineError(CLOSED)
             self._coming.append(work)
             self._lock.notify()
-            is_more_urgent = asked.errand.claim.urgency < self._claim.urgency
-            if is_more_urgent:  # the step that waits is in its way
-                self._claim.urgency = asked.errand.claim.urgency
-        if is_more_urgent:
-            self._lane.reconsider()
+            waiting = self._step
+        if waiting is not None and asked.errand.claim.urgency < waiting[1]:
+            waiting[0].take_back()
         return work
 
     def forget(self, owner: int) -> None:
@@ -193,9 +194,11 @@ class LlamaEngine:
         rows = [row for _, own in chosen for row in own]
         bucket = self.step.bucket(rows)
         self.step.fill(rows)
-        report = self._lane.run(self._body, bucket, self._want([work for work, _ in chosen], bucket))
-        if report.took_ns is not None and not any(work.is_reading for work, _ in chosen):
-            self.sizing.learn(min(bucket.rows, MOST_CALLERS), report.took_ns)
+        report = self._ran(bucket, self._want([work for work, _ in chosen], bucket))
+        if report.fate is Fate.CANCELLED:  # nothing was computed, and it is all asked for anew
+            return True
+        if not any(work.is_reading for work, _ in chosen):
+            self._learn(bucket, report)
         tokens = self.step.chosen(len(rows))
         last = -1
         for work, own in chosen:
@@ -242,15 +245,33 @@ class LlamaEngine:
         errands = [work.asked.errand for work in works]
         first = min(errands, key=lambda errand: errand.claim.urgency)
         writes = any(errand.job.stage is Stage.THINK for errand in errands)
-        with self._lock:
-            # a claim of the step's own: whoever comes while it waits makes it as urgent as they are
-            self._claim = Claim(caller=first.claim.caller, turn=first.claim.turn, urgency=first.claim.urgency)
         return Want(
             stage=Stage.THINK if writes else first.job.stage,
-            claim=self._claim,
+            claim=first.claim,
             deadline_ns=min((each.deadline_ns for each in errands if each.deadline_ns is not None), default=None),
             size=bucket.rows * bucket.context_tokens,
         )
+
+    def _ran(self, bucket: StepBucket, want: Want) -> SliceReport:
+        """Have the step run, unless somebody more urgent comes before it begins."""
+        handle, urgency = self._lane.submit(self._body, bucket, want), want.claim.urgency
+        with self._lock:
+            self._step = handle, urgency
+            is_overtaken = any(work.asked.errand.claim.urgency < urgency for work in self._coming)
+        if is_overtaken:
+            handle.take_back()
+        try:
+            return handle.result()
+        finally:
+            with self._lock:
+                self._step = None
+
+    def _learn(self, bucket: StepBucket, report: SliceReport) -> None:
+        """What a step takes as they all will: not its first, nor one that is to be replayed from now on."""
+        is_usual = report.is_graph or (bucket in self._seen and not self._lane.gpu.lane.device.registry.captures)
+        self._seen.add(bucket)
+        if is_usual and report.took_ns is not None:
+            self.sizing.learn(min(bucket.rows, MOST_CALLERS), report.took_ns)
 
     def _rows(self) -> list[tuple[Work, list[Row]]]:
         """Who is in the next step and with what, as far as there is memory."""
@@ -368,28 +389,3 @@ class LlamaEngine:
         for work in [*self._works, *coming]:
             self._finish(work, error or EngineError(CLOSED))
         self._works = []
-
-
-def at_start(step: LlamaStep, reply_batch: int) -> tuple[StepBucket, ...]:
-    """The buckets that are captured at the start: so many callers who each write a token, at every length of context.
-
-    Steps that read a prompt, and those that draw their tokens, are captured when they were first asked for.
-    """
-    most = min(least_bucket(ROW_BUCKETS, reply_batch), _WARM_ROWS)
-    contexts = [PAGE_TOKENS]
-    while contexts[-1] < step.context_tokens:
-        contexts.append(min(2 * contexts[-1], step.context_tokens))
-    return tuple(StepBucket(rows, context, draws=False) for rows in ROW_BUCKETS if rows <= most for context in contexts)
-
-
-def sizing_of(step: LlamaStep, reply_batch: int, *, adapts: bool) -> Sizing:
-    """How many write in a step: at most `reply_batch`, fewer where steps would become too long if it `adapts`."""
-    if not adapts:
-        return Fixed(size=reply_batch)
-    shape, element_bytes = step.weights.shape, step.weights.dtype.itemsize
-    return BandwidthModel(
-        buckets=tuple(size for size in ROW_BUCKETS if size <= MOST_CALLERS),
-        weight_bytes=shape.step_weights * element_bytes,
-        caller_bytes=shape.kv_bytes(step.context_tokens // 2, element_bytes),
-        peak_bytes_s=_UNSEEN_BYTES_S,
-    )
