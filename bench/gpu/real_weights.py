@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from timing import relative
+from unpack import LANGUAGE_MODEL, UNPACKED, WHISPER
 from windows import window_of
 
 from antiphon.core.stamps import Stage
@@ -32,9 +33,9 @@ TEXTS = ("README.md", "docs/use.md", "docs/architecture.md", "CONTRIBUTING.md", 
 _CPU = torch.device("cpu")
 
 
-def language_model(folder: Path, device: torch.device, *, tiny: bool) -> Iterator[tuple[str, Any]]:
+def language_model(device: torch.device, *, tiny: bool) -> Iterator[tuple[str, Any]]:
     """Teacher-forced over English text: does the device find the same token likeliest, and how far are the odds."""
-    file = GgufFile(folder / "language-model.gguf")
+    file = GgufFile(LANGUAGE_MODEL)
     shape = file.shape()
     tokens = tokens_of_vocabulary(file.vocabulary())
     most = 96 if tiny else CONTEXT
@@ -98,21 +99,21 @@ def _compared(got: torch.Tensor, expected: torch.Tensor) -> dict[str, float]:
     }
 
 
-def recognizer(folder: Path, device: torch.device, *, tiny: bool) -> Iterator[tuple[str, Any]]:
+def recognizer(device: torch.device, *, tiny: bool) -> Iterator[tuple[str, Any]]:
     """Twenty clips' texts: the device, the processor in f32, and CTranslate2 in f32."""
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(folder / "whisper" / "tokenizer.json"))
-    clips = np.load(folder / "clips.npz")
+    tokenizer = Tokenizer.from_file(str(WHISPER / "tokenizer.json"))
+    clips = np.load(UNPACKED / "clips.npz")
     theirs = json.loads(str(clips["tokens"]))[: 3 if tiny else None]
     windows = [window_of(clips[f"clip_{place}"]) for place in range(len(theirs))]
     host = open_gpu("cpu")
-    exact, encoded = _written(WhisperModel.load(folder / "whisper", gpu=host, dtype=torch.float32), windows)
+    exact, encoded = _written(WhisperModel.load(WHISPER, gpu=host, dtype=torch.float32), windows)
     yield "clips", len(theirs)
     yield "equal to CTranslate2 on the processor", sum(map(_same, exact, theirs))
     for dtype in (torch.float16, torch.bfloat16, torch.float32) if device.type == "cuda" else (torch.float32,):
         gpu = open_gpu(str(device))
-        model = WhisperModel.load(folder / "whisper", gpu=gpu, dtype=dtype)
+        model = WhisperModel.load(WHISPER, gpu=gpu, dtype=dtype)
         gpu.prepare()
         got, own = _written(model, windows)
         differing = [place for place, pair in enumerate(zip(got, exact, strict=True)) if pair[0] != pair[1]]
