@@ -1,6 +1,6 @@
 """Puts together what a machine without a network needs for the engines with real weights: models, clips, packages.
 
-One compressed archive under .gpu-parts/, cut into parts of 55 MiB, for machines that take so much at a time. Wherever
+One compressed archive under .gpu-parts/, cut into parts of 53 MiB, for machines that take so much at a time. Wherever
 `engines.py` or `conversations.py` runs, the parts have to lie side by side in one folder; they unpack them themselves:
 
     python bench/gpu/pack.py                     # here, with the package and its default models installed
@@ -26,7 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
-PART_BYTES = 55 * 2**20
+PART_BYTES = 53 * 2**20
 CLIPS = 20
 SPOKEN = {"clean": 16, "hesitation": 8}  # clips of each kind that callers speak
 ORDERS = ("order.flac", "short_order.flac", "hesitant_order.flac")  # of the package

@@ -1,4 +1,4 @@
-"""`antiphon` on a processor that passes for a GPU: what `--device cuda` does, with torch's processor in the card's place.
+"""`antiphon` on a processor that passes for a GPU: `--device cuda` with torch's processor in the card's place.
 
     python bench/gpu/pretended.py converse order.wav --device cuda
 
@@ -11,8 +11,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import antiphon.gpu.engine_lane as engine_lane
-import antiphon.gpu.machine as machine
+from antiphon.gpu import engine_lane, machine
 from antiphon.hardware import probe as probing
 from antiphon.hardware.facts import GpuFacts
 
