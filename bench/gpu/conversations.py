@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from engines import machine
-from unpack import CACHE, SITE, UNPACKED, unpack
+from unpack import CACHE, SITE, UNPACKED, lacks_packages, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,10 +59,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")) / "conversations.json")
     asked = parser.parse_args()
     faulthandler.dump_traceback_later(LIMIT_S, exit=True)
+    places = [str(ROOT / "src"), str(BENCH), os.environ.get("PYTHONPATH", ""), str(SITE) if lacks_packages() else ""]
     if asked.parts:
         unpack(asked.parts)
         os.environ["ANTIPHON_CACHE"] = str(CACHE)
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(BENCH), *([str(SITE)] if asked.parts else [])])
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, places))
     sys.path[:0] = [str(ROOT / "src"), str(BENCH)]
     found: dict[str, Any] = {"schema": "antiphon.gpu-conversations/1", "command": " ".join(sys.argv[1:])}
     found["machine"] = machine(torch.device(asked.device)) | {"processors": os.cpu_count(), "is_tiny": asked.tiny}

@@ -90,9 +90,12 @@ class Seen:
     texts: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # the caller, and what was written
     heard: Counter[tuple[tuple[int, ...], ...]] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
+    seconds: float = 0.0  # until the last of what was begun had ended
 
-    def report(self, seconds: float) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
+        seconds = self.seconds
         return {
+            "seconds": round(seconds, 2),
             "tokens_per_s": round(len(self.gaps_ms) / seconds, 1),
             "windows_per_s": round(len(self.hear_ms) * WINDOWS / seconds, 2),
             "gap": summary(self.gaps_ms) if self.gaps_ms else None,
@@ -128,7 +131,8 @@ class Bench:
 
     def run(self, seconds: float, *, writes: bool = True, hears: bool = True) -> Seen:
         """Both loops, or one."""
-        seen, until = Seen(), time.monotonic() + seconds
+        seen, began_s = Seen(), time.monotonic()
+        until = began_s + seconds
         loops: list[Callable[[], None]] = []
         if writes:
             loops += [self._writer(place, seen, until) for place in range(len(self.models.prompts))]
@@ -139,6 +143,7 @@ class Bench:
             thread.start()
         for thread in threads:
             thread.join(seconds + 120)
+        seen.seconds = time.monotonic() - began_s
         return seen
 
     def written(self, place: int, times: list[int] | None = None) -> tuple[int, ...]:
@@ -217,15 +222,15 @@ def measure(models: str, device: torch.device, *, seconds: float, tiny: bool) ->
                 alone = [bench.written(place) for place in range(len(loaded.prompts))]
                 heard = bench.heard()
                 for kind, flags in (("writing alone", {"hears": False}), ("recognition alone", {"writes": False})):
-                    yield kind, bench.run(seconds, **flags).report(seconds)
+                    yield kind, bench.run(seconds, **flags).report()
             bench.run(0.2)  # rare buckets are captured in the first quiet moments
             time.sleep(0.3)
-            before = len(bench.gpu.lane.reports)
+            slices: list[SliceReport] = []
+            bench.gpu.lane.watchers.append(slices.append)
             seen = bench.run(seconds)
-            slices = list(bench.gpu.lane.reports)[before:] or list(bench.gpu.lane.reports)
             yield (
                 f"without {without}" if without else "everything",
-                seen.report(seconds)
+                seen.report()
                 | _texts(seen, alone, heard)
                 | {"slices": _slices(slices), "start": _start(bench), "memory": _memory(bench)},
             )

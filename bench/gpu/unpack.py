@@ -15,6 +15,11 @@ LANGUAGE_MODEL = CACHE / "models/smollm2-135m-instruct-q4_1/SmolLM2-135M-Instruc
 WHISPER = CACHE / "models/whisper-tiny.en"
 
 
+def lacks_packages() -> bool:
+    """Whether those in SITE are needed here; they are built for one version of Python."""
+    return any(importlib.util.find_spec(name) is None for name in ("gguf", "soxr", "websockets"))
+
+
 def unpack(parts: Path) -> None:
     """Put the parts together, once, and let Python find the packages that it lacks."""
     if not (UNPACKED / "clips.npz").is_file():
@@ -26,5 +31,5 @@ def unpack(parts: Path) -> None:
         with lzma.open(whole) as archive, tarfile.open(fileobj=archive) as tar:
             tar.extractall(UNPACKED, filter="data")
         whole.unlink()
-    if importlib.util.find_spec("gguf") is None:
+    if lacks_packages():
         sys.path.append(str(SITE))  # last: what is installed there goes first
