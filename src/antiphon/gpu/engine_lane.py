@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from antiphon.gpu.device import HostDevice
 from antiphon.gpu.fragmentation import HoldBack
+from antiphon.gpu.gpm import Gpm
 from antiphon.gpu.lane import GpuLane
 from antiphon.gpu.sensors import Sensors
 from antiphon.gpu.slices import Slice
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from antiphon.gpu.device import Device
     from antiphon.gpu.fragmentation import Block
     from antiphon.gpu.lane import Handle
+    from antiphon.gpu.sensors import Counting
     from antiphon.gpu.slices import SliceReport
     from antiphon.scheduling.settings import SchedulingSettings
 
@@ -230,11 +232,12 @@ def open_gpu(
     settings = gpu or GpuSettings()
     device: Device
     memory = None
+    counters: Counting | None = None
     if name.startswith("cuda"):
         from antiphon.gpu.cuda_device import CudaDevice  # noqa: PLC0415 - imports torch
 
         device = cuda = CudaDevice.open(name, rules=rules, gpu=settings)
-        memory = cuda.memory
+        memory, counters = cuda.memory, Gpm(cuda.uuid)
     else:
         device = HostDevice(captures=settings.graphs)
     return around(
@@ -243,6 +246,7 @@ def open_gpu(
         rules=rules,
         settings=settings,
         memory=memory,
+        counters=counters,
         reply_batch=reply_batch or settings.reply_batch or MOST_CALLERS,
         context_bytes=context_bytes or (settings.context_mib << 20) or None,
     )
@@ -255,6 +259,7 @@ def around(  # noqa: PLR0913 - what opening knows, each once
     rules: SchedulingSettings | None = None,
     settings: GpuSettings | None = None,
     memory: Callable[[], tuple[tuple[Block, ...], int]] | None = None,
+    counters: Counting | None = None,
     reply_batch: int = MOST_CALLERS,
     context_bytes: int | None = None,
 ) -> Gpu:
@@ -262,7 +267,7 @@ def around(  # noqa: PLR0913 - what opening knows, each once
     settings = settings or GpuSettings()
     lane = GpuLane(device, rules=rules, gpu=settings)
     hold_back = HoldBack(enabled=settings.hold_back, limit=settings.hold_back_above)
-    sensors = Sensors(memory=memory, hold_back=hold_back, lane=lane, period_ms=_LOOK_MS)
+    sensors = Sensors(counters=counters, memory=memory, hold_back=hold_back, lane=lane, period_ms=_LOOK_MS)
     return Gpu(
         name=name,
         lane=lane,
