@@ -103,6 +103,14 @@ def settings(asked: argparse.Namespace) -> list[str]:
 
 def converse(asked: argparse.Namespace, write: Callable[[], None], section: dict[str, Any]) -> None:
     """The command itself, as a user would give it."""
+    if not _converse(asked, write, section):
+        section["with_parts"] = section.pop("problem")  # and all that follows goes on without
+        asked.set.append("gpu.partitions=false")
+        _converse(asked, write, section)
+
+
+def _converse(asked: argparse.Namespace, write: Callable[[], None], section: dict[str, Any]) -> bool:
+    """Whether it came to an end of its own."""
     out = asked.out.with_name("converse.json")
     files = [str(ASSETS / name) for name in ORDERS[: 1 if asked.tiny else None]]
     command = [sys.executable, *program(asked), "converse", *files, "--device", "cuda", "--json", str(out)]
@@ -110,9 +118,9 @@ def converse(asked: argparse.Namespace, write: Callable[[], None], section: dict
         [*command, *settings(asked)], capture_output=True, text=True, timeout=CONVERSE_LIMIT_S, check=False
     )
     section["exit"] = done.returncode
-    if done.returncode:
+    if not out.is_file():
         section["problem"] = (done.stdout + done.stderr)[-2500:]
-        return
+        return False
     section["warnings"] = done.stderr[-1500:]
     told = json.loads(out.read_text())
     out.unlink()
@@ -140,6 +148,7 @@ def converse(asked: argparse.Namespace, write: Callable[[], None], section: dict
     for turn in section["turns"]:
         print(f"  {turn['voice_to_voice_ms']} ms  {turn['heard']!r} -> {turn['said']!r}", flush=True)
     write()
+    return True
 
 
 def serve(asked: argparse.Namespace, write: Callable[[], None], section: dict[str, Any]) -> None:

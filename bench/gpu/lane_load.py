@@ -216,9 +216,11 @@ def measure(models: str, device: torch.device, *, seconds: float, tiny: bool) ->
     alone: list[tuple[int, ...]] = []
     heard: tuple[tuple[int, ...], ...] = ()
     for without in WITHOUT[: 2 if tiny else None]:
-        bench = Bench(loaded, device, without)
+        name = f"without {without}" if without else "everything"
+        bench = None
         try:
-            if not without:
+            bench = Bench(loaded, device, without)
+            if not alone:
                 alone = [bench.written(place) for place in range(len(loaded.prompts))]
                 heard = bench.heard()
                 for kind, flags in (("writing alone", {"hears": False}), ("recognition alone", {"writes": False})):
@@ -229,13 +231,16 @@ def measure(models: str, device: torch.device, *, seconds: float, tiny: bool) ->
             bench.gpu.lane.watchers.append(slices.append)
             seen = bench.run(seconds)
             yield (
-                f"without {without}" if without else "everything",
+                name,
                 seen.report()
                 | _texts(seen, alone, heard)
                 | {"slices": _slices(slices), "start": _start(bench), "memory": _memory(bench)},
             )
+        except Exception as error:  # noqa: BLE001 - the other ways are worth their time
+            yield name, {"problem": f"{type(error).__name__}: {error}"[-800:], "cause": repr(error.__cause__)[-800:]}
         finally:
-            bench.close()
+            if bench is not None:
+                bench.close()
         if device.type == "cuda":
             torch.cuda.empty_cache()
     if models == "default":
