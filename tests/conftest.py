@@ -8,7 +8,7 @@ import pytest
 
 from antiphon.models.store import Store
 
-MARKERS = {"unit", "model", "corpus", "e2e"}
+MARKERS = {"unit", "model", "corpus", "e2e", "gpu"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -41,7 +41,7 @@ def ears(monkeypatch: pytest.MonkeyPatch) -> list[Ears]:
     """The recognizers that were loaded."""
     loaded: list[Ears] = []
 
-    def load(name: str, _config: Config, _store: Store, lane: Lane, stage: StagePlan) -> Ears:
+    def load(name: str, _config: Config, _store: Store, lane: Lane, stage: StagePlan, _gpu: object) -> Ears:
         loaded.append(Ears(name, lane, stage.threads))
         return loaded[-1]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from antiphon.gpu.engine_lane import open_gpu
 from antiphon.gpu.llama.engine import Asked, LlamaEngine, Told, Work
 from antiphon.gpu.llama.shape import LlamaShape
 from antiphon.gpu.llama.step import LlamaStep
 from antiphon.gpu.llama.weights import random_weights
-from antiphon.gpu.replays import fitting_replays
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,8 @@ def random_traffic(device: torch.device, *, changes: int, limit_s: float, owners
     """Runs until so many admissions, stops and forgettings are done or the time is over; fails if a page is lost."""
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     step = LlamaStep(random_weights(SHAPE, device=device, dtype=dtype), pages=PAGES, context_tokens=256)
-    engine = LlamaEngine(step, fitting_replays(device), pages=PAGES, ends=(3,))
+    gpu = open_gpu(str(device))
+    engine = LlamaEngine(step, gpu.engine(), pages=PAGES, ends=(3,))
     source = random.Random(11)
     beginnings = [[source.randrange(SHAPE.vocabulary) for _ in range(200)] for _ in range(8)]
     works: dict[int, Work] = {}
@@ -75,6 +76,7 @@ def random_traffic(device: torch.device, *, changes: int, limit_s: float, owners
         engine.forget(owner)
     engine.turn()
     engine.book.check()
+    gpu.close()
     taken = engine.book.pool.taken
     assert taken == 0, f"{taken} pages are still taken though all is forgotten"
     return counts | {"seconds": round(time.monotonic() - started, 1), "pages_left_taken": taken}

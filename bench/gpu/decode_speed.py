@@ -8,14 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
-from timing import graph_of, relative, timed
+from timing import Graphs, graph_of, relative, timed
 
 from antiphon.gpu.llama.pages import PAGE_TOKENS
 from antiphon.gpu.llama.parts import PlainParts, TritonParts
 from antiphon.gpu.llama.shape import EIGHT_BILLION, LlamaShape
 from antiphon.gpu.llama.step import LlamaStep, Row
 from antiphon.gpu.llama.weights import LlamaWeights, random_weights
-from antiphon.gpu.replays import Captured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +77,7 @@ def kernels_right(device: torch.device, *, tiny: bool) -> dict[str, Any]:
         bucket = step.bucket(rows)
         with torch.inference_mode():
             if captured:
-                Captured(device).run(bucket, lambda: step.body(bucket))
+                Graphs().graph(bucket, lambda: step.body(bucket))
             else:
                 step.body(bucket)()
         return step.logits(len(rows)).float().cpu().clone()
@@ -137,7 +136,7 @@ def steps(device: torch.device, bandwidth: float, *, tiny: bool) -> Iterator[tup
     samples = 3 if device.type != "cuda" else 100
     source = random.Random(7)
     mixed = [source.randrange(64, CONTEXT + 1) for _ in range(64)]
-    captured = Captured(device) if device.type == "cuda" else None
+    captured = Graphs() if device.type == "cuda" else None
     batches = [batch for batch in (1, 2, 4, 8, 16, 32, 64) if batch <= most]
     for batch in batches:
         for name, lengths in (("full", [CONTEXT] * batch), ("mixed", mixed[:batch])):
@@ -180,17 +179,14 @@ def steps(device: torch.device, bandwidth: float, *, tiny: bool) -> Iterator[tup
 
 
 def _step_time(
-    step: LlamaStep, rows: list[Row], samples: int, device: torch.device, captured: Captured | None
+    step: LlamaStep, rows: list[Row], samples: int, device: torch.device, captured: Graphs | None
 ) -> dict[str, Any]:
     step.fill(rows)
     bucket = step.bucket(rows)
     if captured is None:
         with torch.inference_mode():
             return timed(step.body(bucket), samples=samples, device=device)
-    captured.run(bucket, lambda: step.body(bucket))
-    graph = captured.graph(bucket)
-    if graph is None:
-        return {"error": "could not be captured"} | timed(step.body(bucket), samples=samples, device=device)
+    graph = captured.graph(bucket, lambda: step.body(bucket))
     return timed(graph.replay, samples=samples, device=device, stream=captured.stream)
 
 
@@ -206,9 +202,7 @@ def _variants(step: LlamaStep, weights: LlamaWeights, samples: int, device: torc
         for batch in (1, 64):
             yield (
                 f"batch {batch} full, {name}",
-                _step_time(
-                    step, rows_of([CONTEXT] * batch, weights.shape.vocabulary), samples // 2, device, Captured(device)
-                ),
+                _step_time(step, rows_of([CONTEXT] * batch, weights.shape.vocabulary), samples // 2, device, Graphs()),
             )
     step.parts = kept
 

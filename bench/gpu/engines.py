@@ -14,22 +14,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import lzma
 import os
 import subprocess
 import sys
-import tarfile
 import time
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from unpack import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-UNPACKED = Path("/tmp/antiphon-gpu-parts")
 SECTIONS = ("kernels", "decode", "eager", "whisper", "accounting", "language_model", "recognizer", "sanitizer")
 SANITIZER_LIMIT_S = 150
 
@@ -133,23 +131,7 @@ def pieces(
         import real_weights
 
         check: Callable[..., Iterator[tuple[str, Any]]] = getattr(real_weights, section)
-        yield from check(UNPACKED, device, tiny=tiny)
-
-
-def unpack(parts: Path) -> None:
-    """Put the parts together, once, and the wheels where Python finds them."""
-    if not (UNPACKED / "clips.npz").is_file():
-        UNPACKED.mkdir(exist_ok=True)
-        whole = UNPACKED / "whole"
-        with whole.open("wb") as file:
-            for part in sorted(parts.glob("part.*"), key=lambda path: int(path.suffix[1:])):
-                file.write(part.read_bytes())
-        with lzma.open(whole) as archive, tarfile.open(fileobj=archive) as tar:
-            tar.extractall(UNPACKED, filter="data")
-    try:
-        import gguf  # noqa: F401
-    except ImportError:
-        sys.path.extend(str(wheel) for wheel in (UNPACKED / "wheels").glob("*.whl"))  # pure Python: importable as it is
+        yield from check(device, tiny=tiny)
 
 
 def sanitized() -> dict[str, Any]:

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from timing import relative
+from unpack import LANGUAGE_MODEL, UNPACKED, WHISPER
 from windows import window_of
 
+from antiphon.core.stamps import Stage
+from antiphon.gpu.engine_lane import Gpu, Want, open_gpu
 from antiphon.gpu.llama.pages import PAGE_TOKENS
 from antiphon.gpu.llama.parts import PlainParts
 from antiphon.gpu.llama.step import LlamaStep, Row
 from antiphon.gpu.llama.tokens import tokens_of_vocabulary
 from antiphon.gpu.llama.weights import gather_weights
-from antiphon.gpu.replays import Eager, fitting_replays
 from antiphon.gpu.weights.gguf_file import GgufFile
 from antiphon.gpu.whisper.model import WhisperModel
 
@@ -25,43 +27,45 @@ if TYPE_CHECKING:
 
     from antiphon.gpu.llama.parts import Parts
     from antiphon.gpu.llama.weights import LlamaWeights
-    from antiphon.gpu.replays import Replays
 
 CONTEXT = 512
 TEXTS = ("README.md", "docs/use.md", "docs/architecture.md", "CONTRIBUTING.md", "docs/interruptions.md")
 _CPU = torch.device("cpu")
 
 
-def language_model(folder: Path, device: torch.device, *, tiny: bool) -> Iterator[tuple[str, Any]]:
+def language_model(device: torch.device, *, tiny: bool) -> Iterator[tuple[str, Any]]:
     """Teacher-forced over English text: does the device find the same token likeliest, and how far are the odds."""
-    file = GgufFile(folder / "language-model.gguf")
+    file = GgufFile(LANGUAGE_MODEL)
     shape = file.shape()
     tokens = tokens_of_vocabulary(file.vocabulary())
     most = 96 if tiny else CONTEXT
     texts = [tokens.encode(Path(name).read_text(encoding="utf-8"))[:most] for name in TEXTS[: 1 if tiny else None]]
     exact = gather_weights(shape, file.tensor, device=_CPU, dtype=torch.float32)
-    expected = torch.cat([_forced(exact, text, PlainParts(), Eager(_CPU)) for text in texts])
+    expected = torch.cat([_forced(exact, text, PlainParts(), None) for text in texts])
     yield "tokens", len(expected)
     kinds = (torch.float32, torch.float16, torch.bfloat16) if device.type == "cuda" else (torch.float32,)
+    gpu = open_gpu(str(device))
     for dtype in kinds:
         weights = gather_weights(shape, file.tensor, device=device, dtype=dtype)
-        got = torch.cat([_forced(weights, text, None, fitting_replays(device)) for text in texts])
+        got = torch.cat([_forced(weights, text, None, gpu) for text in texts])
         yield str(dtype), _compared(got, expected)
-        plain = torch.cat([_forced(weights, text, PlainParts(), Eager(device)) for text in texts[:1]])
+        plain = torch.cat([_forced(weights, text, PlainParts(), None) for text in texts[:1]])
         yield f"{dtype}, graph and kernels against plain and eager", relative(got[: len(plain)], plain)
-        eager = torch.cat([_forced(weights, text, None, Eager(device)) for text in texts[:1]])
+        eager = torch.cat([_forced(weights, text, None, None) for text in texts[:1]])
         yield f"{dtype}, graph against eager", relative(got[: len(eager)], eager)
         yield (
             f"{dtype}, one token a step",
-            _compared(_forced(weights, texts[0][:96], None, fitting_replays(device), count=1), expected[:96]),
+            _compared(_forced(weights, texts[0][:96], None, gpu, count=1), expected[:96]),
         )
 
 
 def _forced(
-    weights: LlamaWeights, text: list[int], parts: Parts | None, replays: Replays, *, count: int = 64
+    weights: LlamaWeights, text: list[int], parts: Parts | None, gpu: Gpu | None, *, count: int = 64
 ) -> torch.Tensor:
-    """(tokens, vocabulary) f32 on the processor, `count` tokens a step."""
+    """(tokens, vocabulary) f32 on the processor, `count` tokens a step; through the lane, or without one eagerly."""
     step = LlamaStep(weights, pages=CONTEXT // PAGE_TOKENS + 1, context_tokens=CONTEXT, parts=parts)
+    lane = gpu.engine() if gpu else None
+    body = lane.add("forced", step.body) if lane else ""
     pages = range(1, CONTEXT // PAGE_TOKENS + 1)
     found = []
     for start in range(0, len(text), count):
@@ -70,7 +74,10 @@ def _forced(
         ]
         step.fill(rows)
         bucket = step.bucket(rows)
-        replays.run((id(step), bucket), lambda bucket=bucket: step.body(bucket))  # type: ignore[misc]
+        if lane is None:
+            step.body(bucket)()
+        else:
+            lane.run(body, bucket, Want(stage=Stage.THINK))
         found.append(step.logits(len(rows)).float().cpu().clone())
     return torch.cat(found)
 
@@ -92,19 +99,22 @@ def _compared(got: torch.Tensor, expected: torch.Tensor) -> dict[str, float]:
     }
 
 
-def recognizer(folder: Path, device: torch.device, *, tiny: bool) -> Iterator[tuple[str, Any]]:
+def recognizer(device: torch.device, *, tiny: bool) -> Iterator[tuple[str, Any]]:
     """Twenty clips' texts: the device, the processor in f32, and CTranslate2 in f32."""
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(folder / "whisper" / "tokenizer.json"))
-    clips = np.load(folder / "clips.npz")
+    tokenizer = Tokenizer.from_file(str(WHISPER / "tokenizer.json"))
+    clips = np.load(UNPACKED / "clips.npz")
     theirs = json.loads(str(clips["tokens"]))[: 3 if tiny else None]
     windows = [window_of(clips[f"clip_{place}"]) for place in range(len(theirs))]
-    exact, encoded = _written(WhisperModel.load(folder / "whisper", device=_CPU, dtype=torch.float32), windows)
+    host = open_gpu("cpu")
+    exact, encoded = _written(WhisperModel.load(WHISPER, gpu=host, dtype=torch.float32), windows)
     yield "clips", len(theirs)
     yield "equal to CTranslate2 on the processor", sum(map(_same, exact, theirs))
     for dtype in (torch.float16, torch.bfloat16, torch.float32) if device.type == "cuda" else (torch.float32,):
-        model = WhisperModel.load(folder / "whisper", device=device, dtype=dtype)
+        gpu = open_gpu(str(device))
+        model = WhisperModel.load(WHISPER, gpu=gpu, dtype=dtype)
+        gpu.prepare()
         got, own = _written(model, windows)
         differing = [place for place, pair in enumerate(zip(got, exact, strict=True)) if pair[0] != pair[1]]
         yield (

@@ -7,9 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
-from timing import relative, timed
+from timing import Graphs, relative, timed
 
-from antiphon.gpu.replays import Captured
 from antiphon.gpu.whisper.decoder import WhisperDecoder, WritingBucket
 from antiphon.gpu.whisper.encoder import WhisperEncoder, WindowBucket
 from antiphon.gpu.whisper.weights import LARGE_V3, WritingRules, random_whisper
@@ -27,7 +26,7 @@ def whisper_steps(device: torch.device, *, tiny: bool) -> Iterator[tuple[str, An
     dtype = torch.float16 if device.type == "cuda" else torch.float32
     weights = random_whisper(shape, device=device, dtype=dtype)
     encoder = WhisperEncoder(weights)
-    captured = Captured(device) if device.type == "cuda" else None
+    captured = Graphs() if device.type == "cuda" else None
     samples = 50 if captured else 2
     windows = [torch.randn(shape.bins, TEN_SECONDS) for _ in range(16)]
     encoder.fill(windows)
@@ -69,13 +68,10 @@ def whisper_steps(device: torch.device, *, tiny: bool) -> Iterator[tuple[str, An
 
 
 def _time(
-    make: Callable[[], Callable[[], None]], key: Any, captured: Captured | None, samples: int, device: torch.device
+    make: Callable[[], Callable[[], None]], key: Any, captured: Graphs | None, samples: int, device: torch.device
 ) -> dict[str, Any]:
     with torch.inference_mode():
         if captured is None:
             return timed(make(), samples=samples, device=device)
-        captured.run(key, make)
-        graph = captured.graph(key)
-        if graph is None:
-            return {"error": "could not be captured"} | timed(make(), samples=samples, device=device)
+        graph = captured.graph(key, make)
         return timed(graph.replay, samples=samples, device=device, stream=captured.stream)

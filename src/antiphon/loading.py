@@ -24,6 +24,7 @@ from antiphon.think.chat_address import is_address
 if TYPE_CHECKING:
     from antiphon.config import Config
     from antiphon.core.clock import Clock
+    from antiphon.gpu.engine_lane import Gpu
     from antiphon.hardware.plan import Plan
     from antiphon.hardware.stage_plans import StagePlan
     from antiphon.hear.prosody import ProsodyJudge
@@ -48,6 +49,7 @@ class Lanes:
 
     scheduler: CpuScheduler | None
     by_role: dict[Role, Lane] = field(default_factory=dict)
+    gpu: Gpu | None = None  # once an engine on one is loaded
 
     @classmethod
     def of(cls, plan: Plan, config: Config, clock: Clock) -> Lanes:
@@ -55,7 +57,8 @@ class Lanes:
         if not config.scheduling.enabled:
             lanes = cls(scheduler=None)
             for facts in lane_facts(plan):
-                lanes.by_role[Role(facts.name)] = ThreadLane(facts.name, threads=facts.width)
+                threads = _width_on(plan, facts)
+                lanes.by_role[Role(facts.name)] = ThreadLane(facts.name, threads=threads)
             return lanes
         # As stages' threads are counted: a second thread of a core is no place for dense arithmetic, so an engine that
         # is planned on all four cores of a laptop has no room beside it, though the system counts eight.
@@ -64,7 +67,12 @@ class Lanes:
         for facts in lane_facts(plan):
             role = Role(facts.name)
             if is_on_gpu(plan, role):  # its threads wait for the GPU and take no core from anybody
-                lanes.by_role[role] = ThreadLane(facts.name, threads=facts.width)
+                if role is Role.LANGUAGE_MODEL:  # the engine itself puts its callers together
+                    lanes.by_role[role] = ThreadLane(facts.name, threads=facts.width)
+                else:
+                    lanes.by_role[role] = scheduler.lane(
+                        replace(facts, cores=0, width=_width_on(plan, facts)), cores=plan.stage(role).cores
+                    )
             else:
                 lanes.by_role[role] = scheduler.lane(facts, cores=plan.stage(role).cores)
         return lanes
@@ -73,11 +81,19 @@ class Lanes:
         """Accept no more work."""
         for lane in self.by_role.values():
             lane.close()
+        if self.gpu is not None:
+            self.gpu.close()
 
 
 def is_on_gpu(plan: Plan, role: Role) -> bool:
     """Whether the plan has the stage on a GPU of this machine."""
     return plan.stage(role).device.startswith("cuda")
+
+
+def _width_on(plan: Plan, facts: LaneFacts) -> int:
+    """Calls at once: one, where a model's buffers lie on a GPU, since its batches take the place of more."""
+    role = Role(facts.name)
+    return 1 if is_on_gpu(plan, role) and role is not Role.LANGUAGE_MODEL else facts.width
 
 
 def on_usable_device(config: Config) -> tuple[Config, str]:
@@ -122,6 +138,7 @@ async def load_engines(config: Config, store: Store, plan: Plan, lanes: Lanes) -
     """
     models, lane = config.models, lanes.by_role
     threads = {role: plan.stage(role).threads for role in lane}
+    lanes.gpu = gpu = await asyncio.to_thread(_open_gpu, config, plan)
 
     def voice_detector() -> VoiceDetector:
         from antiphon.hear.silero import SileroDetector  # noqa: PLC0415 - each engine's library loads in its thread
@@ -138,7 +155,7 @@ async def load_engines(config: Config, store: Store, plan: Plan, lanes: Lanes) -
     async def recognizer(name: str, role: Role) -> Recognizer | None:
         if not name:
             return None
-        return await lane[role].load(partial(_recognizer, name, config, store, lane[role], plan.stage(role)))
+        return await lane[role].load(partial(_recognizer, name, config, store, lane[role], plan.stage(role), gpu))
 
     def voice() -> Synthesizer:
         from antiphon.speak.voices import load_voice  # noqa: PLC0415
@@ -150,7 +167,7 @@ async def load_engines(config: Config, store: Store, plan: Plan, lanes: Lanes) -
         lane[Role.PROSODY].load(prosody),
         recognizer(models.recognizer, Role.RECOGNIZER),
         recognizer(models.quick_name, Role.QUICK_RECOGNIZER),
-        lane[Role.LANGUAGE_MODEL].load(partial(_language_model, config, store, plan, lane[Role.LANGUAGE_MODEL])),
+        lane[Role.LANGUAGE_MODEL].load(partial(_language_model, config, store, plan, lane[Role.LANGUAGE_MODEL], gpu)),
         lane[Role.VOICE].load(voice),
     )
     loaded = await asyncio.gather(*loading, return_exceptions=True)
@@ -160,6 +177,8 @@ async def load_engines(config: Config, store: Store, plan: Plan, lanes: Lanes) -
             if each is not None and not isinstance(each, BaseException):
                 each.close()
         raise failures[0]
+    if gpu is not None:  # all weights are in place: captures run by themselves
+        await asyncio.to_thread(gpu.prepare)
     detector, judge, ears, quick_ears, mind, mouth = cast("_Loaded", tuple(loaded))
     return Engines(
         voice_detector=detector,
@@ -171,14 +190,35 @@ async def load_engines(config: Config, store: Store, plan: Plan, lanes: Lanes) -
     )
 
 
-def _language_model(config: Config, store: Store, plan: Plan, lane: Lane) -> LanguageModel:
+def _open_gpu(config: Config, plan: Plan) -> Gpu | None:
+    """The GPU that the plan has stages on, shared as it says; None if none is.
+
+    Raises:
+        MachineError: torch does not see it.
+    """
+    name = next((stage.device for stage in plan.stages if stage.device.startswith("cuda")), None)
+    if name is None:
+        return None
+    from antiphon.gpu.engine_lane import open_gpu  # noqa: PLC0415 - imports torch there
+
+    shared = next((each for each in plan.gpus if each.device == name), None)
+    return open_gpu(
+        name,
+        rules=config.scheduling,
+        gpu=config.gpu,
+        reply_batch=shared.reply_batch if shared else 0,
+        context_bytes=shared.context_bytes if shared else None,
+    )
+
+
+def _language_model(config: Config, store: Store, plan: Plan, lane: Lane, gpu: Gpu | None) -> LanguageModel:
     name = config.models.language_model
     if is_address(name):
         from antiphon.think.chat_server import ChatServer  # noqa: PLC0415
 
         return ChatServer.load(name, settings=config.chat_server)
     path = Path(name).expanduser() if name.endswith(".gguf") or is_folder(name) else store.file(name)
-    if is_on_gpu(plan, Role.LANGUAGE_MODEL):
+    if gpu is not None and is_on_gpu(plan, Role.LANGUAGE_MODEL):
         from antiphon.think.llama_torch import load_torch_model  # noqa: PLC0415
 
         return load_torch_model(
@@ -187,6 +227,7 @@ def _language_model(config: Config, store: Store, plan: Plan, lane: Lane) -> Lan
             conversations=plan.callers,
             context_tokens=config.capacity.context_tokens,
             settings=config.llama,
+            gpu=gpu,
         )
     from antiphon.think.llama import LlamaModel  # noqa: PLC0415
 
@@ -205,7 +246,9 @@ def is_folder(name: str) -> bool:
     return "/" in name and Path(name).expanduser().is_dir()
 
 
-def _recognizer(name: str, config: Config, store: Store, lane: Lane, stage: StagePlan) -> Recognizer:
+def _recognizer(
+    name: str, config: Config, store: Store, lane: Lane, stage: StagePlan, gpu: Gpu | None = None
+) -> Recognizer:
     from antiphon.hear.recognizers import load_recognizer  # noqa: PLC0415 - in the lane's thread, as the others
     from antiphon.hear.whisper_settings import own_folder  # noqa: PLC0415
 
@@ -213,7 +256,7 @@ def _recognizer(name: str, config: Config, store: Store, lane: Lane, stage: Stag
         own_folder(name) or store.locate(name),
         lane=lane,
         threads=stage.threads,
-        device="cuda" if stage.device.startswith("cuda") else "cpu",
+        gpu=gpu if stage.device.startswith("cuda") else None,
         whisper=config.whisper,
         moonshine=config.moonshine,
     )

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from antiphon.core.flow import ToolSpec
     from antiphon.dialogue.commands import Command
     from antiphon.dialogue.stimuli import Stimulus
+    from antiphon.gpu.engine_lane import Gpu
     from antiphon.hardware.plan import Plan
     from antiphon.scheduling.cpu_lanes import CpuScheduler
     from antiphon.scheduling.shares import Signs
@@ -86,6 +87,11 @@ class Runtime:
     def scheduler(self) -> CpuScheduler | None:
         """Who decides what computes next; None: whatever comes computes at once."""
         return self._lanes.scheduler
+
+    @property
+    def gpu(self) -> Gpu | None:
+        """What the engines on a GPU share; None: none is on one."""
+        return self._lanes.gpu
 
     def open(
         self,

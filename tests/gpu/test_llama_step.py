@@ -10,11 +10,11 @@ torch = pytest.importorskip("torch", reason="needs the environment that scripts/
 transformers = pytest.importorskip("transformers", reason="needs the environment that scripts/gpu makes")
 
 from antiphon.core.errors import CallerError, EngineError  # noqa: E402
+from antiphon.gpu.engine_lane import open_gpu  # noqa: E402
 from antiphon.gpu.llama.engine import Asked, LlamaEngine  # noqa: E402
 from antiphon.gpu.llama.shape import LlamaShape, shape_of_config  # noqa: E402
 from antiphon.gpu.llama.step import LlamaStep, Row  # noqa: E402
 from antiphon.gpu.llama.weights import gather_weights, random_weights  # noqa: E402
-from antiphon.gpu.replays import Eager  # noqa: E402
 
 pytestmark = [pytest.mark.unit, pytest.mark.slow]
 
@@ -29,6 +29,13 @@ LLAMA3 = {
 TINY = LlamaShape(
     layers=2, hidden=32, heads=4, kv_heads=2, head_size=16, feed_forward=48, vocabulary=97, context_tokens=512
 )
+
+
+@pytest.fixture
+def gpu():
+    opened = open_gpu("cpu")
+    yield opened
+    opened.close()
 
 
 def oracle(**other: object) -> transformers.LlamaForCausalLM:
@@ -82,14 +89,14 @@ def test_every_token_is_as_likely_as_in_transformers(other):
     assert expected[131:].argmax(-1).tolist() == step.chosen(19)
 
 
-def test_sequences_in_one_step_do_not_see_each_other():
+def test_sequences_in_one_step_do_not_see_each_other(gpu):
     """What a sequence writes is the same alone and among readers and writers of all lengths."""
     weights = random_weights(TINY, device=CPU, dtype=torch.float32)
     prompts = [[(7 * place + 3 * at) % 97 for at in range(5 + 31 * place)] for place in range(5)]
 
     def written(owners: list[int]) -> dict[int, list[int]]:
         engine = LlamaEngine(
-            LlamaStep(weights, pages=40, context_tokens=256), Eager(CPU), pages=40, ends=(), read_tokens=48
+            LlamaStep(weights, pages=40, context_tokens=256), gpu.engine(), pages=40, ends=(), read_tokens=48
         )
         works = {
             owner: engine.submit(
@@ -115,11 +122,11 @@ def test_sequences_in_one_step_do_not_see_each_other():
     assert together == {owner: written([owner])[owner] for owner in range(5)}
 
 
-def test_a_changed_word_rewinds_and_a_stop_frees():
+def test_a_changed_word_rewinds_and_a_stop_frees(gpu):
     """Only what differs is read again; what was written for nothing is free before the next step."""
     engine = LlamaEngine(
         LlamaStep(random_weights(TINY, device=CPU, dtype=torch.float32), pages=40, context_tokens=256),
-        Eager(CPU),
+        gpu.engine(),
         pages=40,
         ends=(),
     )
@@ -147,11 +154,11 @@ def test_a_changed_word_rewinds_and_a_stop_frees():
     assert [0, 100, 102] == cached
 
 
-def test_a_prompt_beyond_the_context_is_refused():
+def test_a_prompt_beyond_the_context_is_refused(gpu):
     """By a message that says what to do."""
     engine = LlamaEngine(
         LlamaStep(random_weights(TINY, device=CPU, dtype=torch.float32), pages=9, context_tokens=256),
-        Eager(CPU),
+        gpu.engine(),
         pages=9,
         ends=(),
     )

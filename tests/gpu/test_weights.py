@@ -62,11 +62,13 @@ def test_whisper_writes_what_ctranslate2_writes(whisper_folder, corpus_folder):
     """Tokens, scores, no-speech probabilities and times of clips, both in f32."""
     ctranslate2 = pytest.importorskip("ctranslate2")
     soundfile = pytest.importorskip("soundfile")
+    from antiphon.gpu.engine_lane import open_gpu
     from antiphon.gpu.whisper.model import WhisperModel
     from antiphon.hear.mel import MelStream, normalised
 
     theirs = ctranslate2.models.Whisper(str(whisper_folder), device="cpu", compute_type="float32", intra_threads=2)
-    own = WhisperModel.load(whisper_folder, device=torch.device("cpu"), dtype=torch.float32)
+    gpu = open_gpu("cpu")
+    own = WhisperModel.load(whisper_folder, gpu=gpu, dtype=torch.float32)
     equal = 0
     files = sorted(corpus_folder.glob("clean_*.flac"))[:20]
     for file in files:
@@ -89,6 +91,7 @@ def test_whisper_writes_what_ctranslate2_writes(whisper_folder, corpus_folder):
             assert expected.no_speech_prob == pytest.approx(found.no_speech_prob, abs=1e-4)
     times = theirs.align(features, [50257], [found.tokens], 1000)[0].alignments
     assert times == own.align(encoded, [50257], found.tokens, 1000)
+    gpu.close()
     assert equal == len(files)
 
 

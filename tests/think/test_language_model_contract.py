@@ -20,6 +20,7 @@ from antiphon.think.chat_settings import ChatServerSettings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from antiphon.gpu.engine_lane import Gpu
     from antiphon.think.language_model import LanguageModel, Thinking
 
 SYSTEM = Message("system", "You are the barista of a coffee shop. Answer in one short sentence.")
@@ -52,15 +53,15 @@ def load(request) -> Iterator[Callable[[], LanguageModel]]:
     path = request.getfixturevalue("smollm2_file")
     lane = ThreadLane("test-llm", threads=2)
     loaded: list[LlamaModel] = []
+    gpus: list[Gpu] = []
 
     def load_one() -> LlamaModel:
         if request.param == "torch":
-            import torch
-
+            from antiphon.gpu.engine_lane import open_gpu
             from antiphon.think.llama_torch import load_torch_model
 
-            where = torch.device("cpu")
-            loaded.append(load_torch_model(path, lane=lane, conversations=2, context_tokens=512, device=where))
+            gpus.append(open_gpu("cpu"))
+            loaded.append(load_torch_model(path, lane=lane, conversations=2, context_tokens=512, gpu=gpus[-1]))
         else:
             loaded.append(LlamaModel.load(path, lane=lane, threads=1, conversations=2, context_tokens=512))
         return loaded[-1]
@@ -69,6 +70,8 @@ def load(request) -> Iterator[Callable[[], LanguageModel]]:
     for model in loaded:
         model.close()
     lane.close()
+    for gpu in gpus:
+        gpu.close()
 
 
 def asked_once(url: str) -> LanguageModel:

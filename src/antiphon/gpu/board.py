@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from antiphon.scheduling.settings import SchedulingSettings
 
 HELD = "the memory is in pieces, and nobody waits for it"
+HELD_LOOK_NS = 20 * MILLISECOND_NS  # whether somebody waits for what is held now: nobody tells that a claim has changed
 STEP_RUNS = "a step of writing runs"
 OWN_BUFFERS = "its like runs on the same buffers"
 
@@ -130,10 +131,14 @@ class Board:
 
     def give_up(self, number: int) -> Work | None:
         """Nobody wants it any more: the work if it had not begun, None if it runs or is gone."""
-        work = self.waiting.pop(number, None)
+        work = self.take_back(number)
         if work is None and number in self.running:
             self.running[number].was_cancelled = True
         return work
+
+    def take_back(self, number: int) -> Work | None:
+        """It is not to begin; the work if it had not begun."""
+        return self.waiting.pop(number, None)
 
     def begin(self, now_ns: int) -> Iterator[Work]:
         """Those that begin now, one after the other; each counts as running from the moment it is given."""
@@ -141,6 +146,8 @@ class Board:
         while self.waiting:
             work = self._next(now_ns)
             if work is None:
+                if any(each.reason == HELD for each in self.waiting.values()):
+                    self._wake_at(now_ns + HELD_LOOK_NS)
                 return
             yield work
 
@@ -218,10 +225,13 @@ class Board:
         if found.reason:
             work.reason = work.reason or found.reason
             if found.again_ns is not None:
-                self.wake_ns = min(self.wake_ns or found.again_ns, found.again_ns)
+                self._wake_at(found.again_ns)
             return False
         work.place = found.place
         return True
+
+    def _wake_at(self, at_ns: int) -> None:
+        self.wake_ns = at_ns if self.wake_ns is None else min(self.wake_ns, at_ns)
 
     def _seat(self, work: Work, moment: Moment, now_ns: int) -> Seat:
         ticket = work.ticket

@@ -26,6 +26,7 @@ from antiphon.gpu.cuda_streams import call_when_done, destroy_stream, make_strea
 from antiphon.gpu.device import Spot
 from antiphon.gpu.fragmentation import Block
 from antiphon.gpu.green_contexts import Parts, split
+from antiphon.gpu.machine import give_streams_queues
 from antiphon.gpu.places import LEVELS, REPLY_LEVEL, Place
 from antiphon.gpu.registry import Captured, GraphRegistry
 from antiphon.hardware.gpu_parts import Pressure, cuts, planned_replies, step_of
@@ -85,6 +86,7 @@ class CudaDevice:
             MachineError: torch sees no such GPU.
         """
         gpu = gpu or GpuSettings()
+        give_streams_queues()
         if not torch.cuda.is_available():
             raise MachineError("torch sees no CUDA GPU", hint="install a torch built for CUDA, and look at nvidia-smi")
         index = torch.device(name).index or 0
@@ -101,6 +103,11 @@ class CudaDevice:
     @property
     def is_cut(self) -> bool:
         return bool(self._parts)
+
+    @property
+    def uuid(self) -> str:
+        """As the driver's tools name it, whichever GPUs this process may see."""
+        return f"GPU-{torch.cuda.get_device_properties(self._device).uuid}"
 
     def cut(self) -> Cut | None:
         """The cut that holds, as the driver made it."""

@@ -10,10 +10,14 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+from antiphon.gpu.places import LEVELS, REPLY_LEVEL, Place
+from antiphon.gpu.registry import Captured, GraphRegistry
+from antiphon.scheduling.job import Urgency
 
-    from antiphon.gpu.places import Place
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable
+
+    from antiphon.gpu.registry import Capturer
     from antiphon.hardware.gpu_parts import Pressure
 
 
@@ -50,6 +54,8 @@ class Flight(Protocol):
 class Device(Protocol):
     """Somewhere to compute."""
 
+    registry: GraphRegistry
+
     @property
     def is_cut(self) -> bool:
         """Whether replies and the rest have parts of their own."""
@@ -57,6 +63,10 @@ class Device(Protocol):
 
     def set_bell(self, bell: Bell) -> None:
         """Ring this one whenever something has ended."""
+        ...
+
+    def prepare(self, name: str, *, is_reply: bool = False, buckets: Iterable[Hashable] = ()) -> None:
+        """Make ready what can be made ready of these buckets before they are asked for; on the lane's thread."""
         ...
 
     def launch(self, name: str, bucket: Hashable, spot: Spot) -> Flight:
@@ -127,37 +137,54 @@ class HostDevice:
 
     is_cut = False
 
-    def __init__(self) -> None:
-        self._bodies: dict[str, Callable[[Hashable], Callable[[], None]]] = {}
-        self._made: dict[tuple[str, Hashable], Callable[[], None]] = {}
+    def __init__(self, *, capturer: Capturer | None = None, captures: bool = True) -> None:
+        """Without a `capturer` there are no graphs: every body runs as it is."""
+        self._has_graphs = capturer is not None
+        self.registry = GraphRegistry(capturer or _NoCapturer(), captures=captures and self._has_graphs)
         self._bell: Bell | None = None
 
     def add(self, name: str, body: Callable[[Hashable], Callable[[], None]]) -> None:
         """A body by name; see registry.GraphRegistry.add."""
-        self._bodies[name] = body
+        self.registry.add(name, body)
 
     def set_bell(self, bell: Bell) -> None:
         self._bell = bell
 
+    def prepare(self, name: str, *, is_reply: bool = False, buckets: Iterable[Hashable] = ()) -> None:
+        if self._has_graphs:
+            level = REPLY_LEVEL if is_reply else LEVELS[Urgency.AHEAD]
+            self.registry.prepare(name, (Spot(place=Place.WHOLE, level=level),), buckets)
+
     def launch(self, name: str, bucket: Hashable, spot: Spot) -> Flight:
-        key = (name, bucket)
-        if key not in self._made:
-            self._made[key] = self._bodies[name](bucket)
-        return self.launch_call(self._made[key], spot)
+        body, is_graph = self.registry.find(name, bucket, spot)
+        return self._launch(body, is_graph=is_graph)
 
     def launch_call(self, call: Callable[[], None], spot: Spot) -> Flight:  # noqa: ARG002 - there is one place
-        began_ns = time.perf_counter_ns()
-        call()
-        took_ns = time.perf_counter_ns() - began_ns
-        if self._bell is not None:
-            self._bell.ring()
-        return _Done(took_ns)
+        return self._launch(call, is_graph=False)
 
     def press(self, pressure: Pressure) -> bool:  # noqa: ARG002 - there is nothing to cut
         return False
 
     def tidy(self) -> bool:
-        return False
+        return self.registry.capture_one()
 
     def close(self) -> None:
-        self._made.clear()
+        self.registry.clear()
+
+    def _launch(self, body: Callable[[], None], *, is_graph: bool) -> Flight:
+        began_ns = time.perf_counter_ns()
+        body()
+        took_ns = time.perf_counter_ns() - began_ns
+        if self._bell is not None:
+            self._bell.ring()
+        return _Done(took_ns, is_graph)
+
+
+class _NoCapturer:
+    """Of a device without graphs; never asked to capture."""
+
+    def warm(self, name: str, body: Callable[[], None], spot: Spot) -> None:  # noqa: ARG002 - the registry's names
+        body()
+
+    def capture(self, name: str, body: Callable[[], None], spot: Spot) -> Captured:
+        raise NotImplementedError

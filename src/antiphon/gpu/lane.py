@@ -64,6 +64,10 @@ class Handle:
         """Nobody wants it any more. True: it will never run; False: it runs, or has ended."""
         return self._lane.cancel(self.number)
 
+    def take_back(self) -> bool:
+        """It is to be asked for anew, with others; True unless it runs, or has ended, and then nothing is changed."""
+        return self._lane.take_back(self.number)
+
     def done(self) -> bool:
         return self._future.done()
 
@@ -128,10 +132,13 @@ class GpuLane:
         """Take back a slice by its number; see Handle.cancel."""
         with self._lock:
             work = self._board.give_up(number)
-        if work is None:
-            return False
-        self._settle(work, Fate.CANCELLED)
-        return True
+        return self._cancelled(work)
+
+    def take_back(self, number: int) -> bool:
+        """See Handle.take_back."""
+        with self._lock:
+            work = self._board.take_back(number)
+        return self._cancelled(work)
 
     def call(self, what: Callable[[], object]) -> Future[object]:
         """Run something on the lane's thread, between slices: loading, capturing, measuring.
@@ -295,6 +302,12 @@ class GpuLane:
         for watch in self.watchers:
             watch(report)
         future.set_result(report)
+
+    def _cancelled(self, work: Work | None) -> bool:
+        if work is None:
+            return False
+        self._settle(work, Fate.CANCELLED)
+        return True
 
     def _run_calls(self) -> None:
         while self._calls:

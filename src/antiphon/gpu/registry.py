@@ -4,7 +4,7 @@ A body is what a model gives: `body(bucket)` makes a bounded callable for one sh
 output buffers that it owns and that stay where they are. The registry captures it once for each place and level it is
 to run at, since both are fixed at capture. Buckets that were prepared are captured at the start; a rare one runs
 eagerly when it is first asked for, which also warms it up, and is captured in the next quiet moment.
-A capture that fails is logged as a warning and counted, and the body goes on eagerly: `report()` names it.
+A capture that fails is logged, a body's first as a warning, and counted; the body goes on eagerly: `report()` names it.
 Bounds: `most` graphs; beyond, those that were replayed longest ago are dropped, and captured again if asked for.
 Threads: the lane's.
 What it does not know: torch, CUDA; `Capturer` does.
@@ -93,6 +93,7 @@ class GraphRegistry:
         self._wanted: OrderedDict[Key, None] = OrderedDict()
         self._problems: dict[Key, str] = {}
         self._reports: dict[Key, GraphReport] = {}
+        self._warned: set[str] = set()  # bodies of which a failure was told
         self.eager_runs = 0
 
     def add(
@@ -106,6 +107,15 @@ class GraphRegistry:
         if not name or name in self._bodies:
             raise CallerError(f"a body named {name!r} cannot be registered", hint="give each body a name of its own")
         self._bodies[name] = _Body(make, tuple(buckets))
+
+    @property
+    def captures(self) -> bool:
+        """Whether bodies become graphs."""
+        return self._captures
+
+    def has(self, name: str) -> bool:
+        """Whether a body of that name is registered."""
+        return name in self._bodies
 
     def prepare(self, name: str, spots: Iterable[Spot], buckets: Iterable[Hashable] = ()) -> None:
         """Warm up and capture now; without `buckets`, all that the body was registered with.
@@ -168,7 +178,10 @@ class GraphRegistry:
         except Exception as error:  # noqa: BLE001 - the body runs eagerly instead, and this is said
             problem = f"{type(error).__name__}: {error}"
             self._problems[key] = problem
-            log.warning(
+            is_first = key.name not in self._warned  # of many buckets that fail alike, one is enough to read
+            self._warned.add(key.name)
+            log.log(
+                logging.WARNING if is_first else logging.DEBUG,
                 "%s, bucket %s, could not be captured and runs eagerly, which is slower: %s",
                 key.name,
                 key.bucket,

@@ -6,13 +6,14 @@ What it never does: import an engine before a model of it is loaded.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from antiphon.core.errors import CallerError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from antiphon.gpu.engine_lane import Gpu
     from antiphon.hear.moonshine_settings import MoonshineSettings
     from antiphon.hear.recognizer import Recognizer
     from antiphon.hear.whisper_settings import WhisperSettings
@@ -28,9 +29,9 @@ def load_recognizer(
     threads: int,
     whisper: WhisperSettings,
     moonshine: MoonshineSettings,
-    device: Literal["cpu", "cuda"] = "cpu",
+    gpu: Gpu | None = None,
 ) -> Recognizer:
-    """Load the model that lies in the folder; Moonshine computes on the processor, whatever the device.
+    """Load the model that lies in the folder; on `gpu` if there is one. Moonshine computes on the processor.
 
     Raises:
         MachineError: a file is missing or broken.
@@ -39,7 +40,7 @@ def load_recognizer(
     if not (folder / _MOONSHINE_FILE).is_file():
         from antiphon.hear.whisper import WhisperRecognizer  # noqa: PLC0415 - only the chosen engine's library is loaded
 
-        return WhisperRecognizer.load(folder, lane=lane, threads=threads, device=device, settings=whisper)
+        return WhisperRecognizer.load(folder, lane=lane, threads=threads, gpu=gpu, settings=whisper)
     if whisper.language != "en":
         raise CallerError(
             f"whisper.language is {whisper.language}, but {folder.name} knows English only",

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import TypeVar
 
+    from antiphon.gpu.engine_lane import Gpu
     from antiphon.hear.mel import Mel
     from antiphon.hear.whisper_model import Encoded, WhisperModel
     from antiphon.scheduling.lanes import Lane
@@ -122,12 +123,13 @@ class WhisperRecognizer:
         *,
         lane: Lane,
         threads: int,
-        device: Literal["cpu", "cuda"] = "cpu",
+        gpu: Gpu | None = None,
         settings: WhisperSettings | None = None,
     ) -> WhisperRecognizer:
         """Read the model from a folder in CTranslate2's form with its tokenizer.json; 0.3 s.
 
-        A compute type that the device lacks is replaced by one it has; `compute_type_reason` says so.
+        With a `gpu` it computes there. A compute type that the device lacks is replaced by one it has;
+        `compute_type_reason` says so.
 
         Raises:
             MachineError: a file is missing or broken, or there is no such device.
@@ -143,8 +145,8 @@ class WhisperRecognizer:
                     hint="fetch the models: antiphon models fetch; or name a folder that CTranslate2 can read",
                 )
         model: WhisperModel
-        if device == "cuda":
-            model, reason = load_torch(folder, settings)
+        if gpu is not None:
+            model, reason = load_torch(folder, settings, gpu)
         else:
             model, reason = load_ctranslate2(folder, settings, threads=threads)
         tokens = WhisperTokens.load(

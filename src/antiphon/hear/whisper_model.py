@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from antiphon.gpu.engine_lane import Gpu
     from antiphon.hear.mel import Mel
     from antiphon.hear.whisper_settings import WhisperSettings
 
@@ -129,23 +130,20 @@ def load_ctranslate2(folder: Path, settings: WhisperSettings, *, threads: int) -
     return CTranslate2Model(model), reason
 
 
-def load_torch(folder: Path, settings: WhisperSettings) -> tuple[WhisperModel, str]:
+def load_torch(folder: Path, settings: WhisperSettings, gpu: Gpu) -> tuple[WhisperModel, str]:
     """The same folder's model on a GPU, and why it computes in the numbers it does.
 
     Raises:
-        MachineError: torch or a GPU is missing.
         CallerError: the folder's files are broken or of another kind.
     """
-    from antiphon.gpu.machine import cuda_device  # noqa: PLC0415 - names no torch by itself
-
-    device = cuda_device()
     import torch  # noqa: PLC0415 - heavy, of the extra, and only a GPU's
 
     from antiphon.gpu.whisper.model import WhisperModel as TorchWhisper  # noqa: PLC0415
 
     asked = None if settings.compute_type == "auto" else settings.compute_type
-    compute_type, reason = fitting_compute_type(asked, _TORCH_TYPES, "cuda")
-    return TorchWhisper.load(folder, device=device, dtype=getattr(torch, compute_type)), reason
+    types = _TORCH_TYPES if gpu.name.startswith("cuda") else ("float32",)
+    compute_type, reason = fitting_compute_type(asked, types, "cuda")
+    return TorchWhisper.load(folder, gpu=gpu, dtype=getattr(torch, compute_type)), reason
 
 
 def _storage(array: Any) -> Any:

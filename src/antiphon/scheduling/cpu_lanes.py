@@ -25,7 +25,7 @@ from antiphon.scheduling.admission import Pressure
 from antiphon.scheduling.border import Border
 from antiphon.scheduling.decisions import Decision
 from antiphon.scheduling.estimates import Estimates
-from antiphon.scheduling.job import Urgency, current_claim
+from antiphon.scheduling.job import Errand, Urgency, current_claim, doing
 from antiphon.scheduling.lanes import CLOSED
 from antiphon.scheduling.overhead import Overhead
 from antiphon.scheduling.policy import Policy
@@ -253,7 +253,8 @@ class CpuScheduler:
             error: BaseException | None = None
             began_ns = self._clock.now_ns()
             try:
-                results = first.call.compute(works)
+                with doing(tuple(Errand(job=work.ticket.job, claim=work.ticket.claim) for work in works)):
+                    results = first.call.compute(works)
             except BaseException as failure:  # noqa: BLE001 - handed to whoever waits for the result
                 error = failure
             ended_ns = self._clock.now_ns()

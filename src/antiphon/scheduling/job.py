@@ -3,6 +3,8 @@
 A `Claim` is on whose behalf: a reply in the making, a look at the words so far. Whoever starts such work enters its
 claim (`with claimed(claim)`), and every engine call made there, in tasks started there too, belongs to it. A claim may
 change while its jobs wait: a draft that is confirmed becomes urgent in that moment.
+A call on an engine's thread may ask which jobs it does (`current_errands`), so that what it hands on keeps
+their urgency and deadline.
 Units: ns of the monotonic clock. Threads: claims are made, changed and entered on the event loop.
 """
 
@@ -60,6 +62,22 @@ NOBODYS = Claim()
 _current: ContextVar[Claim] = ContextVar("claim", default=NOBODYS)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errand:
+    """A job and on whose behalf it is done."""
+
+    job: Job
+    claim: Claim = NOBODYS
+
+    @property
+    def deadline_ns(self) -> int | None:
+        """By when it is wanted, if somebody said so."""
+        return self.claim.deadline_ns if self.job.deadline_ns is None else self.job.deadline_ns
+
+
+_errands: ContextVar[tuple[Errand, ...]] = ContextVar("errands", default=())
+
+
 def new_caller() -> int:
     """A number for one more conversation."""
     return next(_callers)
@@ -78,3 +96,18 @@ def claimed(claim: Claim) -> Iterator[Claim]:
         yield claim
     finally:
         _current.reset(token)
+
+
+def current_errands() -> tuple[Errand, ...]:
+    """The jobs that this call on an engine's thread does; several where it is a batch, none elsewhere."""
+    return _errands.get()
+
+
+@contextmanager
+def doing(errands: tuple[Errand, ...]) -> Iterator[None]:
+    """What is called inside does these."""
+    token = _errands.set(errands)
+    try:
+        yield
+    finally:
+        _errands.reset(token)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from antiphon.core.errors import EngineError
 from antiphon.scheduling.border import Border
+from antiphon.scheduling.job import Errand, current_claim, doing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -93,6 +94,7 @@ class _Waiting:
     most: int
     loop: asyncio.AbstractEventLoop
     result: asyncio.Future[Any]
+    errand: Errand
 
 
 @dataclass(slots=True, eq=False)
@@ -139,7 +141,7 @@ class ThreadLane:
 
     async def run_batch(
         self,
-        job: Job,  # noqa: ARG002 - every job is alike here
+        job: Job,
         item: Item,
         call: Callable[[Sequence[Item]], Sequence[Result]],
         *,
@@ -147,7 +149,8 @@ class ThreadLane:
         most: int,
     ) -> Result:
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(item, call, kind, most, loop, loop.create_future())
+        errand = Errand(job=job, claim=current_claim())
+        waiting = _Waiting(item, call, kind, most, loop, loop.create_future(), errand)
         with self._lock:
             if self._closed:
                 raise EngineError(CLOSED)
@@ -191,7 +194,8 @@ class ThreadLane:
         results: Sequence[Any] = ()
         error: BaseException | None = None
         try:
-            results = batch.callers[0].call([each.item for each in batch.callers])
+            with doing(tuple(each.errand for each in batch.callers)):
+                results = batch.callers[0].call([each.item for each in batch.callers])
             assert len(results) == len(batch.callers), "a call has one result for each item"
         except BaseException as raised:  # noqa: BLE001 - it is the callers'
             error = raised

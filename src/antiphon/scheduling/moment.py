@@ -216,7 +216,7 @@ class _Room:
                 return f"{name} is at work for somebody more urgent"
             return ""
         taken, cores = self._taken(lane.nice, urgency), self._policy.cores
-        if taken and taken + lane.cores > cores:
+        if lane.cores and taken and taken + lane.cores > cores:
             return f"{taken} of {cores} cores are taken, it needs {min(lane.cores, cores)}"
         return ""
 

@@ -32,7 +32,7 @@ class LaneFacts:
 
     name: str
     width: int = 1  # jobs at once
-    cores: int = 1  # that one job computes on
+    cores: int = 1  # that one job computes on; 0: it computes elsewhere, and takes none from anybody
     shares_cores: bool = False  # all of its jobs compute on the same cores, as one batch
     nice: int = 0  # how much the system prefers others' threads
 

@@ -25,6 +25,7 @@ import uvicorn
 from antiphon.core.clock import MILLISECOND_NS, MonotonicClock
 from antiphon.core.errors import AntiphonError, CallerError, MachineError
 from antiphon.serve.app import make_app
+from antiphon.serve.gpu_metrics import GpuMetrics
 from antiphon.serve.job_metrics import JobMetrics
 from antiphon.serve.keys import refuse_open_door
 from antiphon.serve.log_lines import SessionLog, written
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from antiphon.config import Config
+    from antiphon.gpu.engine_lane import Gpu
     from antiphon.runtime import Runtime
     from antiphon.scheduling.cpu_lanes import CpuScheduler
     from antiphon.serve.line import PickUp
@@ -138,7 +140,9 @@ async def serve(house: House, *, on_ready: Callable[[Server, str], None]) -> tup
             return None
         if runtime.scheduler is not None:
             JobMetrics(house.metrics).follow(runtime.scheduler)
-            _reread_on_hangup(house, runtime.scheduler)
+            _reread_on_hangup(house, runtime.scheduler, runtime.gpu)
+        if runtime.gpu is not None:
+            GpuMetrics(house.metrics).follow(runtime.gpu)
         gc.collect()
         gc.freeze()  # what is loaded lives as long as we do: looking through it held the loop for 60 ms and more
         gc.collect()  # so that the next full one is due by what sessions leave alone
@@ -194,7 +198,7 @@ def _uvicorn(app: Starlette, settings: ServeSettings, tls: ssl.SSLContext | None
     )
 
 
-def _reread_on_hangup(house: House, scheduler: CpuScheduler) -> None:
+def _reread_on_hangup(house: House, scheduler: CpuScheduler, gpu: Gpu | None) -> None:
     """SIGHUP: schedule by the thresholds that the settings have now; all else that changed there waits for a start."""
     reread = house.reread
     if reread is None or not hasattr(signal, "SIGHUP"):  # Windows has none
@@ -203,7 +207,10 @@ def _reread_on_hangup(house: House, scheduler: CpuScheduler) -> None:
 
     def read_again() -> None:
         try:
-            scheduler.adjust(reread().scheduling)
+            rules = reread().scheduling
+            scheduler.adjust(rules)
+            if gpu is not None:
+                gpu.lane.adjust(rules)
         except AntiphonError as error:
             lines.error("settings.refused", error)
             return

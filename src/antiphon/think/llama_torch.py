@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, cast
 import torch
 
 from antiphon.core.clock import MILLISECOND_NS
-from antiphon.core.errors import CallerError
+from antiphon.core.errors import CallerError, MachineError
+from antiphon.core.stamps import Stage
 from antiphon.gpu.llama.engine import Asked, LlamaEngine
 from antiphon.gpu.llama.grammar import Grammars
 from antiphon.gpu.llama.pages import PAGE_TOKENS
 from antiphon.gpu.llama.step import LAST_TOKENS, LlamaStep
 from antiphon.gpu.llama.tokens import TextStream, tokens_of_folder, tokens_of_vocabulary
 from antiphon.gpu.llama.weights import gather_weights
-from antiphon.gpu.machine import cuda_device
-from antiphon.gpu.replays import fitting_replays
 from antiphon.gpu.weights.gguf_file import GgufFile
 from antiphon.gpu.weights.safetensors_folder import SafetensorsFolder
+from antiphon.scheduling.job import Errand, Job, current_errands
 from antiphon.think.chat_template import template_for, template_named
 from antiphon.think.completion_server import Completed
 from antiphon.think.llama import LlamaModel
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from antiphon.gpu.engine_lane import Gpu
     from antiphon.gpu.llama.engine import Told
     from antiphon.gpu.llama.shape import LlamaShape
     from antiphon.gpu.llama.tokens import LlamaTokens
@@ -74,6 +75,7 @@ class TorchServer:
             temperature=float(cast("float", request.get("temperature", 0.0))),
             seed=_whole(request, "seed", 0),
             choice=self._grammars.begin(str(grammar)) if grammar is not None else None,
+            errand=next(iter(current_errands()), Errand(job=Job(stage=Stage.THINK))),
         )
         self.engine.submit(asked).wait()
         writer.end()
@@ -163,18 +165,18 @@ def load_torch_model(
     conversations: int,
     context_tokens: int,
     settings: LlamaSettings | None = None,
-    device: torch.device | None = None,
+    gpu: Gpu,
 ) -> LlamaModel:
     """Load a .gguf file or a folder as Hugging Face lays it out; blocks for as long as that takes.
 
-    `device` is the GPU unless it is given.
+    Its steps are slices of `gpu`'s lane; `gpu.context_bytes` bound what conversations' contexts take of the memory.
 
     Raises:
         CallerError: the file or folder is missing, no model, or of a family that the engine does not do.
-        MachineError: torch, a GPU or a package is missing, or the GPU's memory is too small.
+        MachineError: a package is missing, or the memory for contexts is too small for one.
     """
     settings = settings or LlamaSettings()
-    device = device or cuda_device()
+    device = torch.device(gpu.name)
     weights, tokens, chat_template = _folder(path, device) if path.is_dir() else _file(path, device)
     template = template_named(settings.template) if settings.template else template_for(chat_template)
     if template is None:
@@ -182,10 +184,10 @@ def load_torch_model(
             f"how {path.name} marks who speaks is unknown",
             hint="set the language model's template; without one in the file, chatml is the most common",
         )
-    pages = 1 + (conversations + 1) * -(-context_tokens // PAGE_TOKENS)  # the last place is where tools are chosen
+    pages = _pages(weights, conversations, context_tokens, gpu.context_bytes)
     step = LlamaStep(weights, pages=pages, context_tokens=context_tokens)
     read = _READ_TOKENS if device.type == "cuda" else settings.batch_tokens
-    engine = LlamaEngine(step, fitting_replays(device), pages=pages, ends=tokens.ends, read_tokens=read)
+    engine = LlamaEngine(step, gpu.engine(), pages=pages, ends=tokens.ends, read_tokens=read)
     size = sum(file.stat().st_size for file in path.glob("*.safetensors")) if path.is_dir() else path.stat().st_size
     model = LlamaModel.around(
         TorchServer(engine, tokens),
@@ -199,6 +201,27 @@ def load_torch_model(
     )
     model.longest_slice_ns = _LONGEST_SLICE_NS
     return model
+
+
+def _pages(weights: LlamaWeights, conversations: int, context_tokens: int, most_bytes: int | None) -> int:
+    """As many as all conversations can fill, and one for scratch; fewer where memory is bounded.
+
+    Raises:
+        MachineError: the bound leaves no room for one whole context.
+    """
+    one = -(-context_tokens // PAGE_TOKENS)
+    wanted = 1 + (conversations + 1) * one  # the last place is where tools are chosen
+    if most_bytes is None:
+        return wanted
+    page_bytes = weights.shape.kv_bytes(PAGE_TOKENS, weights.dtype.itemsize)
+    held = most_bytes // page_bytes
+    if held < 1 + one:
+        raise MachineError(
+            f"{most_bytes / 2**20:.0f} MiB for contexts hold {held} pages of the language model's memory, and one "
+            f"context of {context_tokens} tokens needs {1 + one}",
+            hint="raise gpu.context_mib, or lower capacity.context_tokens",
+        )
+    return min(wanted, held)
 
 
 def _file(path: Path, device: torch.device) -> tuple[LlamaWeights, LlamaTokens, str]:

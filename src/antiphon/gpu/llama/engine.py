@@ -5,6 +5,12 @@ At each border between two steps sequences come and go. What a sequence has read
 that begins alike reads only what is new, and one that differs rewinds to where it does. Who is stopped gives back
 what was written at once.
 
+A step is one slice of the GPU's lane, with the class and deadline of the most urgent sequence in it; it is a slice of
+writing as soon as one in it writes a reply or reads for one. A step that waits is taken back when somebody more urgent
+comes, who is then in it. How many write in a step follows from what steps take
+(`Sizing`); the rest take turns. Steps are not foreseen to the lane: they follow each other at once, and whoever had to
+end before the next one would never begin.
+
 Threads: `submit` and `close` from anywhere. Everything else happens on the engine's own thread, `take` included,
 which must not block. Bounds: as many sequences as there are owners; a sequence waits for a place among the rows.
 """
@@ -16,19 +22,29 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from antiphon.core.clock import SECOND_NS
 from antiphon.core.errors import AntiphonError, EngineError
+from antiphon.core.stamps import Stage
+from antiphon.gpu.batch_size import Demand
+from antiphon.gpu.engine_lane import MOST_CALLERS, Want
 from antiphon.gpu.llama.pages import PageBook
-from antiphon.gpu.llama.step import LAST_TOKENS, ROW_BUCKETS, Row
+from antiphon.gpu.llama.sizes import at_start, sizing_of
+from antiphon.gpu.llama.step import LAST_TOKENS, ROW_BUCKETS, Row, StepBucket
+from antiphon.gpu.slices import Fate
+from antiphon.hardware.gpu_plan import STEP_LIMIT_S
+from antiphon.scheduling.job import Errand, Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from torch import Tensor
 
+    from antiphon.gpu.engine_lane import EngineLane
+    from antiphon.gpu.lane import Handle
     from antiphon.gpu.llama.step import LlamaStep
-    from antiphon.gpu.replays import Replays
+    from antiphon.gpu.slices import SliceReport
+    from antiphon.scheduling.job import Urgency
 
-MOST_WRITING = 64  # sequences in one step; more take turns
 CLOSED = "the language model is closed"
 
 
@@ -66,6 +82,7 @@ class Asked:
     temperature: float = 0.0
     seed: int = 0
     choice: Choice | None = None
+    errand: Errand = field(default_factory=lambda: Errand(job=Job(stage=Stage.THINK)))
 
 
 @dataclass(slots=True, eq=False)
@@ -99,15 +116,22 @@ class LlamaEngine:
     """One model's sequences."""
 
     def __init__(
-        self, step: LlamaStep, replays: Replays, *, pages: int, ends: Collection[int], read_tokens: int = 128
+        self, step: LlamaStep, lane: EngineLane, *, pages: int, ends: Collection[int], read_tokens: int = 128
     ) -> None:
         """`read_tokens` of prompts go into one step: more make a step longer, which all who write wait for."""
+        gpu = lane.gpu
         self.step = step
         self.book = PageBook(pages)
-        self._replays = replays
+        self._lane = lane
+        self._body = lane.add("decode", step.body, is_reply=True, at_start=at_start(step, gpu.reply_batch, read_tokens))
+        self.sizing = sizing_of(step, gpu.reply_batch, adapts=gpu.settings.adaptive_batch)
+        self._most_writing = gpu.reply_batch
+        self._within_ns = round(STEP_LIMIT_S * SECOND_NS) if gpu.name.startswith("cuda") else None
+        self._seen: set[StepBucket] = set()  # buckets that ran; the first time libraries load and kernels are compiled
         self._ends = frozenset(ends)
         self._read_tokens = read_tokens
-        self._lock = threading.Condition()  # over the three below
+        self._lock = threading.Condition()  # over the four below
+        self._step: tuple[Handle, Urgency] | None = None  # under way
         self._coming: deque[Work] = deque()
         self._forgotten: deque[int] = deque()
         self._closed = False
@@ -142,6 +166,9 @@ class LlamaEngine:
                 raise EngineError(CLOSED)
             self._coming.append(work)
             self._lock.notify()
+            waiting = self._step
+        if waiting is not None and asked.errand.claim.urgency < waiting[1]:
+            waiting[0].take_back()
         return work
 
     def forget(self, owner: int) -> None:
@@ -167,7 +194,11 @@ class LlamaEngine:
         rows = [row for _, own in chosen for row in own]
         bucket = self.step.bucket(rows)
         self.step.fill(rows)
-        self._replays.run(("llama", bucket), lambda: self.step.body(bucket))
+        report = self._ran(bucket, self._want([work for work, _ in chosen], bucket))
+        if report.fate is Fate.CANCELLED:  # nothing was computed, and it is all asked for anew
+            return True
+        if not any(work.is_reading for work, _ in chosen):
+            self._learn(bucket, report)
         tokens = self.step.chosen(len(rows))
         last = -1
         for work, own in chosen:
@@ -209,9 +240,45 @@ class LlamaEngine:
             self._tell(work, self._told(work))
         self._works = [work for work in self._works if not work.done.is_set()]
 
+    def _want(self, works: Sequence[Work], bucket: StepBucket) -> Want:
+        """What the lane is to know of a step of these."""
+        errands = [work.asked.errand for work in works]
+        first = min(errands, key=lambda errand: errand.claim.urgency)
+        writes = any(errand.job.stage is Stage.THINK for errand in errands)
+        return Want(
+            stage=Stage.THINK if writes else first.job.stage,
+            claim=first.claim,
+            deadline_ns=min((each.deadline_ns for each in errands if each.deadline_ns is not None), default=None),
+            size=bucket.rows * bucket.context_tokens,
+        )
+
+    def _ran(self, bucket: StepBucket, want: Want) -> SliceReport:
+        """Have the step run, unless somebody more urgent comes before it begins."""
+        handle, urgency = self._lane.submit(self._body, bucket, want), want.claim.urgency
+        with self._lock:
+            self._step = handle, urgency
+            is_overtaken = any(work.asked.errand.claim.urgency < urgency for work in self._coming)
+        if is_overtaken:
+            handle.take_back()
+        try:
+            return handle.result()
+        finally:
+            with self._lock:
+                self._step = None
+
+    def _learn(self, bucket: StepBucket, report: SliceReport) -> None:
+        """What a step takes as they all will: not its first, nor one that is to be replayed from now on."""
+        is_usual = report.is_graph or (bucket in self._seen and not self._lane.gpu.lane.device.registry.captures)
+        self._seen.add(bucket)
+        if is_usual and report.took_ns is not None:
+            self.sizing.learn(min(bucket.rows, MOST_CALLERS), report.took_ns)
+
     def _rows(self) -> list[tuple[Work, list[Row]]]:
         """Who is in the next step and with what, as far as there is memory."""
-        writing = [work for work in self._works if not work.is_reading][:MOST_WRITING]
+        writing = [work for work in self._works if not work.is_reading]
+        if writing:
+            demand = Demand(callers=len(writing), within_ns=self._within_ns, most=self._most_writing)
+            writing = writing[: self.sizing.choose(demand)]
         chosen = [(work, rows) for work in writing if (rows := self._placed(work, 1))]
         room = min(ROW_BUCKETS[-1] - len(chosen), self._read_tokens)
         for work in [work for work in self._works if work.is_reading]:

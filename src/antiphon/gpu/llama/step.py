@@ -132,6 +132,7 @@ class LlamaStep:
     def body(self, bucket: StepBucket) -> Callable[[], None]:
         """One step over the rows that `fill` left: copy in, compute, choose, copy out."""
 
+        @torch.inference_mode()  # of the thread that runs it, which is the lane's
         def run() -> None:
             count = bucket.rows
             numbers, reals = self._numbers[:count], self._reals[:count]
@@ -146,7 +147,8 @@ class LlamaStep:
             self._chosen[:count] = self._choose(logits, last, reals, numbers, draws=bucket.draws)
             self._host_chosen[:count].copy_(self._chosen[:count], non_blocking=True)
 
-        return run
+        body: Callable[[], None] = run
+        return body
 
     def chosen(self, rows: int) -> list[int]:
         """The tokens that the last step chose; call it when the step is known to be over."""

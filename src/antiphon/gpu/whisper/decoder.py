@@ -103,6 +103,7 @@ class WhisperDecoder:
         callers, count, frames, is_first = bucket
         barred = self._not_first if is_first else self._never
 
+        @torch.inference_mode()  # of the thread that runs it, which is the lane's
         def run() -> None:
             numbers = self._numbers[:callers]
             numbers.copy_(self._host_numbers[:callers], non_blocking=True)
@@ -117,7 +118,8 @@ class WhisperDecoder:
             self._host_chosen[:callers].copy_(chosen, non_blocking=True)
             self._host_odds[:callers].copy_(odds, non_blocking=True)
 
-        return run
+        body: Callable[[], None] = run
+        return body
 
     def chosen(self, callers: int) -> list[tuple[int, float]]:
         """The tokens that the last body chose and their log-probabilities; when it is known to be over."""

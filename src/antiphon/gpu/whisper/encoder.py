@@ -64,12 +64,14 @@ class WhisperEncoder:
         """Encode the windows that `fill` left."""
         count, columns = bucket
 
+        @torch.inference_mode()  # of the thread that runs it, which is the lane's
         def run() -> None:
             taken = self._windows(self._columns, count, columns)
             taken.copy_(self._windows(self._host, count, columns), non_blocking=True)
             self._encoded[:count, : columns // 2] = self._forward(taken.to(self.weights.dtype))
 
-        return run
+        body: Callable[[], None] = run
+        return body
 
     def encoded(self, windows: int, columns: int) -> Tensor:
         """(windows, columns / 2, width) of the last body; a view that the next one overwrites."""

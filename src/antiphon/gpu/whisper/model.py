@@ -2,6 +2,7 @@
 
 Greedy: the likeliest token that is allowed, no run of tokens twice, at most so many tokens. The scores and rows of
 logits are those that CTranslate2 gives for the same call, so that what is judged by them holds for both.
+Whatever it computes is a slice of the GPU's lane, a step of the decoder each, as urgent as the jobs that it is for.
 Units: columns of 10 ms, frames of two, tokens. Threads: one at a time. It does not know callers.
 """
 
@@ -9,32 +10,36 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
 
 from antiphon.core.errors import CallerError, EngineError
+from antiphon.core.stamps import Stage
+from antiphon.gpu.engine_lane import wanted
 from antiphon.gpu.llama.shape import least_bucket
-from antiphon.gpu.replays import fitting_replays
 from antiphon.gpu.whisper.alignment import attention_matrix, path_through
 from antiphon.gpu.whisper.decoder import WhisperDecoder, WritingBucket
 from antiphon.gpu.whisper.encoder import BATCHES, COLUMN_STEP, WhisperEncoder, WindowBucket
 from antiphon.gpu.whisper.weights import MANY_LANGUAGES, load_whisper
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
+    from typing import TypeVar
 
     import numpy as np
     import numpy.typing as npt
     from torch import Tensor
 
-    from antiphon.gpu.replays import Replays
+    from antiphon.gpu.engine_lane import Gpu
     from antiphon.gpu.whisper.weights import WhisperWeights, WritingRules
+
+    Made = TypeVar("Made")
 
 _WRITERS = (1, 2, 4)  # who share a step
 _MOST_WRITERS = _WRITERS[-1]
+_USUAL_COLUMNS = 1000  # the shortest window, which most looks at a turn are
 _START, _NO_TIMES, _END = "<|startoftranscript|>", "<|notimestamps|>", "<|endoftext|>"
 _NO_SPEECH = ("<|nospeech|>", "<|nocaptions|>")
 
@@ -118,9 +123,7 @@ class Rows:
 class WhisperModel:
     """One loaded model on one device."""
 
-    def __init__(
-        self, weights: WhisperWeights, rules: WritingRules, marks: Marks, *, replays: Replays | None = None
-    ) -> None:
+    def __init__(self, weights: WhisperWeights, rules: WritingRules, marks: Marks, *, gpu: Gpu) -> None:
         self.weights = weights
         self.bins = weights.shape.bins
         self.is_multilingual = weights.shape.vocabulary >= MANY_LANGUAGES
@@ -129,19 +132,28 @@ class WhisperModel:
         self.encode_most, self.decode_most = BATCHES[-1], _MOST_WRITERS
         self._rules = rules
         self._marks = marks
-        self._replays = replays or fitting_replays(weights.device)
         self.encoder = WhisperEncoder(weights)
         self.decoder = WhisperDecoder(weights, rules, most_callers=_MOST_WRITERS)
+        self._lane = lane = gpu.engine()
+        frames = _USUAL_COLUMNS // 2
+        self._encoding = lane.add(
+            "encode", self.encoder.body, at_start=[WindowBucket(count, _USUAL_COLUMNS) for count in BATCHES]
+        )
+        self._writing = lane.add(
+            "write",
+            self.decoder.body,
+            at_start=[WritingBucket(count, 1, frames, is_first=False) for count in _WRITERS],
+        )
 
     @classmethod
-    def load(cls, folder: Path, *, device: torch.device, dtype: torch.dtype) -> WhisperModel:
+    def load(cls, folder: Path, *, gpu: Gpu, dtype: torch.dtype) -> WhisperModel:
         """Read a folder in CTranslate2's form.
 
         Raises:
             CallerError: a file is missing or broken, or of another kind of model.
         """
-        weights, rules = load_whisper(folder, device=device, dtype=dtype)
-        return cls(weights, rules, Marks.of(_vocabulary(folder)))
+        weights, rules = load_whisper(folder, device=torch.device(gpu.name), dtype=dtype)
+        return cls(weights, rules, Marks.of(_vocabulary(folder)), gpu=gpu)
 
     @torch.inference_mode()
     def encode(self, windows: Sequence[npt.NDArray[np.float32]]) -> list[Tensor]:
@@ -149,6 +161,7 @@ class WhisperModel:
 
         Raises:
             EngineError: the device failed.
+            BusyError: too much waits for it.
         """
         columns = windows[0].shape[1]
         encoded: list[Tensor] = []
@@ -156,8 +169,9 @@ class WhisperModel:
             taken = windows[first : first + self.encode_most]
             bucket = WindowBucket(least_bucket(BATCHES, len(taken)), columns)
             self.encoder.fill([torch.from_numpy(window) for window in taken])
-            self._replays.run(("encode", bucket), partial(self.encoder.body, bucket))
-            encoded.extend(self.encoder.encoded(len(taken), columns).clone().split(1))
+            want = wanted(Stage.RECOGNISE, size=bucket.windows * columns)
+            self._lane.run(self._encoding, bucket, want)
+            encoded.extend(self._kept(len(taken), columns).split(1))
         return encoded
 
     @torch.inference_mode()
@@ -176,8 +190,7 @@ class WhisperModel:
         if any(len(each) != len(prompts[0]) or each.index(marks.no_times) + 1 != task for each in prompts):
             raise EngineError("prompts that are answered together must be of one length and task")
         limit = min(max_length // 2, max_length - task + 1)
-        sound = torch.cat(list(encoded))
-        decoder.hear(sound)
+        sound = self._hear(encoded)
         found = [Written(tokens=list(prompt[task:])) for prompt in prompts]
         asked, position = [list(prompt) for prompt in prompts], 0
         while True:
@@ -190,10 +203,7 @@ class WhisperModel:
             position += len(asked[0])
             asked = [[each.tokens[-1]] for each in found]
         for place, (each, prompt) in enumerate(zip(found, prompts, strict=True)):
-            start = decoder.logits(place, slice(prompt.index(marks.start), prompt.index(marks.start) + 1))
-            each.no_speech_prob = float(start[0].float().softmax(dim=-1)[marks.no_speech])
-            end = task + len(each.tokens) - each.is_cut
-            each.rows = decoder.barred(decoder.logits(place, slice(task - 1, end)), first=len(prompt) - task)
+            self._judge(place, each, prompt, task)
         return found
 
     @torch.inference_mode()
@@ -209,9 +219,10 @@ class WhisperModel:
             raise CallerError(
                 "the model's config.json has no alignment_heads", hint="convert the model again with CTranslate2"
             )
-        self.decoder.hear(encoded)
+        self._hear([encoded])
         whole = [*opening, self._marks.no_times, *tokens, self._marks.end]
-        looks = self.decoder.looks(whole, encoded.shape[1], self._rules.alignment_heads)
+        frames = encoded.shape[1]
+        looks = self._called(lambda: self.decoder.looks(whole, frames, self._rules.alignment_heads))
         matrix = attention_matrix(looks, min(columns // 2, encoded.shape[1]))
         return path_through(matrix[len(opening) : -1])
 
@@ -225,7 +236,41 @@ class WhisperModel:
         self.decoder.fill(asked, position, forbidden)
         callers = least_bucket(_WRITERS, len(asked))
         bucket = WritingBucket(callers, len(asked[0]), frames, is_first=position == 0)
-        self._replays.run(("write", bucket), partial(self.decoder.body, bucket))
+        self._lane.run(self._writing, bucket, wanted(Stage.RECOGNISE, size=callers * frames))
+
+    def _kept(self, windows: int, columns: int) -> Tensor:
+        """A copy of what was encoded last."""
+        return self._called(lambda: self.encoder.encoded(windows, columns).clone())
+
+    def _hear(self, encoded: Sequence[Tensor]) -> Tensor:
+        """Let the decoder take the sound; (callers, frames, width)."""
+
+        def hear() -> Tensor:
+            sound = torch.cat(list(encoded))
+            self.decoder.hear(sound)
+            return sound
+
+        return self._called(hear)
+
+    def _judge(self, place: int, written: Written, prompt: Sequence[int], task: int) -> None:
+        """The evidence for a text: how likely there is no speech, and the rows of logits."""
+        marks, decoder = self._marks, self.decoder
+
+        def judge() -> tuple[Tensor, Tensor]:
+            start = decoder.logits(place, slice(prompt.index(marks.start), prompt.index(marks.start) + 1))
+            end = task + len(written.tokens) - written.is_cut
+            rows = decoder.barred(decoder.logits(place, slice(task - 1, end)), first=len(prompt) - task)
+            return start[0].float().softmax(dim=-1)[marks.no_speech], rows
+
+        no_speech, written.rows = self._called(judge)
+        written.no_speech_prob = float(no_speech)
+
+    def _called(self, what: Callable[[], Made]) -> Made:
+        def call() -> Made:
+            with torch.inference_mode():
+                return what()
+
+        return self._lane.call(call, wanted(Stage.RECOGNISE))
 
 
 def _repeating(tokens: Sequence[int], longest: int) -> list[int]:
