@@ -161,6 +161,10 @@ class Writer:
         """Whether another writer has taken this one's place."""
         return self._mapped.words[WRITER_WORD] != self.generation
 
+    def line_fileno(self) -> int:
+        """Readable when the reader's process has ended, for an event loop."""
+        return self._mapped.line_fd
+
     def write(self, data: bytes | bytearray | memoryview, stamp: Stamp = AS_BYTES) -> bool:
         """Copy a message in; False if the ring is full, and the message is refused and counted.
 
