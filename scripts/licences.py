@@ -94,6 +94,7 @@ STATED = {
     "piper-tts": "GPL-3.0-or-later",
     "safetensors": "Apache-2.0",
     "scikit-learn": "BSD-3-Clause",
+    "sounddevice": "MIT",
     "torch": "BSD-3-Clause",
 }
 

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 
 from platformdirs import user_config_path
 
+from antiphon.audio.card.settings import SoundSettings
 from antiphon.config_values import Value, choices, seen, to_toml, type_name, value_of_text, value_of_toml
 from antiphon.core.errors import CallerError
 from antiphon.dialogue.log import LogSettings
@@ -125,6 +126,7 @@ class Config:
     moonshine: MoonshineSettings = field(default_factory=MoonshineSettings)
     llama: LlamaSettings = field(default_factory=LlamaSettings)
     chat_server: ChatServerSettings = field(default_factory=ChatServerSettings)
+    sound: SoundSettings = field(default_factory=SoundSettings)
     record: LogSettings = field(default_factory=LogSettings)
     serve: ServeSettings = field(default_factory=ServeSettings)
 

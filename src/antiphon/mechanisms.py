@@ -95,6 +95,21 @@ MECHANISMS = {
     "gpu-batching": Mechanism(
         does="how many callers a step of writing takes follows from what steps take", off="gpu.adaptive_batch=false"
     ),
+    "audio-process": Mechanism(
+        does="sound is moved by a process of its own, which no model's lock delays", off="sound.own_process=false"
+    ),
+    "audio-policy": Mechanism(
+        does="what moves sound runs before everything else, as the rights allow", off="cpu.audio_policy=normal"
+    ),
+    "audio-tuning": Mechanism(
+        does="a card's period and what is worth waking for follow from lateness and loss", off="sound.adapt=false"
+    ),
+    "audio-mmap": Mechanism(
+        does="samples are read and written in ALSA's own memory, not through PortAudio", off="sound.system=portaudio"
+    ),
+    "playout-wake": Mechanism(
+        does="finished speech wakes the loudspeaker by eventfd, not by its next period", off="sound.wake=false"
+    ),
     "spoken-form": Mechanism(does="markup is left out and figures are read out", off="spoken_form.enabled=false"),
 }
 

@@ -99,7 +99,7 @@ def test_a_slow_crystal_is_followed(clock):
     reader, frames = captured(clock, [(20_004_000, (PERIOD, bytes(2 * PERIOD)))] * 2000)
 
     assert abs(frames[-1].captured_ns - opened_ns - 1999 * 20_004_000) < 20_000
-    assert 2000 * PERIOD == reader._pos_samples
+    assert 2000 * PERIOD == reader._timeline.pos_samples
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_stereo_periods_are_mixed_down(clock):
 def test_positions_pass_two_to_the_31st(clock):
     """After 37 hours the stream goes on."""
     reader = PeriodReader(Device(clock, [good(0), good(1)]).read, rate_hz=16000, clock=clock)
-    reader._pos_samples = 2**31 - 160
+    reader._timeline.pos_samples = 2**31 - 160
 
     assert [2**31 - 160, 2**31 + 160] == [reader.read().pos_samples, reader.read().pos_samples]
 

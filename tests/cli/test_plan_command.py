@@ -51,7 +51,7 @@ def test_every_choice_has_a_line_with_its_reason(capsys: pytest.CaptureFixture[s
     rows = lines[next(number for number, line in enumerate(lines) if line.startswith("choice")) + 1 :]
 
     assert lines[0].startswith("AMD EPYC, 2 logical cores")
-    assert 3 + 6 * 6 + 2 == len(rows)
+    assert 3 + 6 * 6 + 4 == len(rows)
     assert all(row.endswith(".") for row in rows)
     (line,) = (row for row in rows if row.startswith("recognizer threads"))
     assert "plan; cpu.recognizer_threads" in line
@@ -66,7 +66,7 @@ def test_a_quick_recognizer_has_its_lines(capsys: pytest.CaptureFixture[str]) ->
     rows = lines[next(number for number, line in enumerate(lines) if line.startswith("choice")) + 1 :]
 
     assert "quick" not in without
-    assert 3 + 6 * 7 + 2 == len(rows)
+    assert 3 + 6 * 7 + 4 == len(rows)
     assert all(row.endswith(".") for row in rows)
     (nice,) = (row.split() for row in rows if row.startswith("quick recognizer nice"))
     assert ["quick", "recognizer", "nice", "2", "plan;", "cpu.quick_recognizer_nice"] == nice[:6]

@@ -9,7 +9,8 @@ from tests.hardware.planning import AVX2, GIB, QUICK, config, cpu, h200, hybrid,
 
 from antiphon.core.clock import MonotonicClock
 from antiphon.core.errors import CallerError
-from antiphon.hardware.facts import Core, GpuFacts, MachineFacts, Rights
+from antiphon.hardware.audio_plan import plan_audio
+from antiphon.hardware.facts import AudioDevice, Core, GpuFacts, MachineFacts, Rights
 from antiphon.loading import Lanes, lane_facts
 
 pytestmark = pytest.mark.unit
@@ -265,6 +266,25 @@ def test_nothing_known_but_the_count() -> None:
     assert (4, 1, 4, 1) == threads(made)
     assert "more gain small models little" in reason(made, "recognizer", "threads")
     assert made.callers >= 1
+
+
+@pytest.mark.parametrize(
+    ("devices", "value", "words"),
+    [
+        ((), "none", "`antiphon talk` needs one"),
+        (
+            (AudioDevice(name="PCH: Analog", system="alsa", can_capture=True, can_play=True),),
+            "ALSA",
+            "and a loudspeaker",
+        ),
+        ((AudioDevice(name="PipeWire", system="pipewire", can_capture=True, can_play=True),), "ALSA", "PipeWire"),
+    ],
+)
+def test_the_plan_says_through_what_sound_goes(devices: tuple[AudioDevice, ...], value: str, words: str) -> None:
+    reasons = {reason.choice: reason for reason in plan_audio(Rights(), "auto", devices).reasons}
+    assert value == reasons["card"].value
+    assert words in reasons["card"].text
+    assert "5.3-85 ms" == reasons["period"].value
 
 
 @pytest.mark.parametrize(

@@ -49,13 +49,29 @@ def parser() -> argparse.ArgumentParser:
         replay,
         serve,
         simulate,
+        talk,
         voices,
     )
 
     top = _Parser(prog="antiphon", description="A voice conversation server that answers inside a human pause.")
     top.add_argument("--version", action="version", version=f"antiphon {__version__}")
     commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
-    every = (demo, converse, serve, replay, bench, models, voices, doctor, probe, plan, simulate, decisions, config)
+    every = (
+        demo,
+        converse,
+        talk,
+        serve,
+        replay,
+        bench,
+        models,
+        voices,
+        doctor,
+        probe,
+        plan,
+        simulate,
+        decisions,
+        config,
+    )
     for command in every:
         command.add(commands)
     return top

@@ -1,4 +1,4 @@
-"""What this user may ask the system for -> how the thread of a sound card is scheduled, and why.
+"""What this user may ask the system for, and what sound there is -> how a sound card is served, and why.
 
 It has to run within a period of the card whatever the engines do; a network's callers have no such thread.
 Units: ns; priorities as the system counts them. Threads: pure.
@@ -14,13 +14,16 @@ from antiphon.core.errors import CallerError
 from antiphon.hardware.reasons import Reason, decide
 
 if TYPE_CHECKING:
-    from antiphon.hardware.facts import Rights
+    from collections.abc import Sequence
+
+    from antiphon.hardware.facts import AudioDevice, Rights
     from antiphon.hardware.plan_settings import AudioPolicy
 
 FIFO_PRIORITY = 80  # above the interrupt threads' 50, below the kernel's own at 99
 RTKIT_PRIORITY = 20  # the most that the service grants
 AUDIO_NICE = -11  # as sound servers take it
 RUNTIME_NS, PERIOD_NS = 5 * MILLISECOND_NS, 10 * MILLISECOND_NS
+SHORTEST_PERIOD, LONGEST_PERIOD, AT_HZ = 256, 4096, 48_000  # samples, as audio/card has them
 LOCKED_BYTES = 64 * 2**20  # what a process that moves sound and nothing else holds
 
 
@@ -37,7 +40,7 @@ class AudioPlan:
     reasons: tuple[Reason, ...]
 
 
-def plan_audio(rights: Rights, asked: AudioPolicy) -> AudioPlan:
+def plan_audio(rights: Rights, asked: AudioPolicy, devices: Sequence[AudioDevice] = ()) -> AudioPlan:
     """The strongest policy that the rights allow.
 
     Raises:
@@ -69,8 +72,37 @@ def plan_audio(rights: Rights, asked: AudioPolicy) -> AudioPlan:
         runtime_ns=RUNTIME_NS if policy == "deadline" else 0,
         period_ns=PERIOD_NS if policy == "deadline" else 0,
         locks_memory=locks,
-        reasons=(reason, locking),
+        reasons=(reason, locking, *_of_cards(devices)),
     )
+
+
+def _of_cards(devices: Sequence[AudioDevice]) -> tuple[Reason, ...]:
+    """Through which system sound goes, and in which periods."""
+    servers = [device.name for device in devices if device.system in {"pipewire", "pulse", "jack"}]
+    cards = [device for device in devices if device.system not in {"pipewire", "pulse", "jack"}]
+    ways = {"a microphone": any(d.can_capture for d in cards), "a loudspeaker": any(d.can_play for d in cards)}
+    has = " and ".join(way for way, there in ways.items() if there)
+    if servers:
+        value, why = (
+            "ALSA",
+            f"Its default leads to {servers[0]} where the plugin is installed; else PortAudio is tried.",
+        )
+    elif has:
+        value, why = (
+            "ALSA",
+            f"There is no sound server, but cards with {has}: their own memory is used.",
+        )
+    else:
+        value, why = "none", "Neither a card nor a sound server was found; `antiphon talk` needs one, `serve` does not."
+    _, card = decide("card", value, why)
+    shortest, longest = (1000 * samples / AT_HZ for samples in (SHORTEST_PERIOD, LONGEST_PERIOD))
+    why = (
+        f"It begins with {SHORTEST_PERIOD} samples at 48 kHz, doubles to {LONGEST_PERIOD} at most when sound is lost, "
+        f"and halves when calm; 25 to 75 % of a buffer of four are waited for, as lateness leaves room. With "
+        f"sound.adapt=false it stays."
+    )
+    _, period = decide("period", f"{shortest:.1f}-{longest:.0f} ms", why)
+    return card, period
 
 
 def _allowed(rights: Rights) -> dict[AudioPolicy, str]:

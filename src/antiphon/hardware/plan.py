@@ -113,7 +113,7 @@ def make_plan(facts: MachineFacts, choice: Choice, settings: Settings, costs: St
         callers=callers,
         usable_cores=topology.usable_cores,
         computing_cores=topology.computing_cores,
-        audio=plan_audio(facts.rights, settings.cpu.audio_policy),
+        audio=plan_audio(facts.rights, settings.cpu.audio_policy, facts.audio),
         gpus=tuple(
             plan_gpu(gpu, settings.gpu, settings.scheduling, context_tokens=settings.capacity.context_tokens)
             for gpu in facts.gpus
