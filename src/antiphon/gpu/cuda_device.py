@@ -15,6 +15,7 @@ Units: ns, bytes. Threads: the lane's, but for `open` and `memory`.
 
 from __future__ import annotations
 
+import gc
 import logging
 from typing import TYPE_CHECKING
 
@@ -160,6 +161,7 @@ class CudaDevice:
         torch.cuda.synchronize(self._device)
         self.registry.clear()
         self._last.clear()
+        gc.collect()  # events in cycles of engines that are gone: later, without their contexts, they would abort
         for (_, spot), stream in self._streams.items():
             if spot.place is Place.WHOLE:  # the parts' go with them
                 destroy_stream(stream.cuda_stream)
