@@ -11,7 +11,7 @@ prosody alone.
 Caveats: most of the pauses were spliced into fluent speech, the speakers are shared between folds, and the domain is
 one (orders in a coffee shop).
 
-Usage: python bench/turn_end_fit.py [--quick MODEL --silence-ms 50] [--half 0] [--write]     needs the extra `fit`
+Usage: python bench/turn_end_fit.py [--quick MODEL --silence-ms 32] [--half 0] [--write]     needs the extra `fit`
 --write replaces the fit that ships for what hears a pause first
 """
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 SHORTEST_PAUSE_MS = 200  # until the voice is noticed to be back; nothing is said into a shorter one
-SILENCE_MS = 100  # when a pause is noticed; later cuts differ little. A quick recognizer hears the first 50 ms of it
+SILENCE_MS = 100  # when a pause is noticed; later cuts differ little. A quick recognizer hears the first 32 ms of it
 FALSE_RATES = (0.02, 0.05, 0.10, 0.20)
 BINS = 10
 FIELDS = {"ears": "ears", "mass": "end_mass", "prosody": "prosody"}  # a kind's part: the field of Evidence

@@ -16,6 +16,7 @@ from antiphon.core.errors import AntiphonError
 from antiphon.core.stamps import Stage
 from antiphon.dialogue.stimuli import TranscriptGrew
 from antiphon.scheduling.job import Claim, Urgency, claimed
+from antiphon.session import opinions
 from antiphon.session.opening import write_opening
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from antiphon.core.flow import Message, Pcm
-    from antiphon.hear.prosody import ProsodyJudge
     from antiphon.session.opening import Opening
     from antiphon.session.record import TurnRecord
     from antiphon.session.workshop import Workshop
@@ -52,7 +52,9 @@ class Foreseen:
         if self.work is not None:
             await asyncio.wait([self.work])
         if self.voice is not None:
-            await asyncio.wait([self.voice], timeout=VOICE_WAIT_S)
+            _, late = await asyncio.wait([self.voice], timeout=VOICE_WAIT_S)
+            for task in late:  # who still wants it will ask anew
+                task.cancel()
         return self.until_samples
 
     def cancel(self) -> None:
@@ -105,10 +107,10 @@ class Ahead:
         if self._look is not None:
             self._look.cancel()
 
-    def foresee(self, until_samples: int, pcm: Pcm | None) -> None:
+    def foresee(self, until_samples: int, tone: Callable[[], Pcm] | None) -> None:
         """The voice may have ended before that; if it has, its words are there by the time that this is known.
 
-        `pcm` is what the judge of its tone looks at; None: nobody wants to know.
+        `tone` gives the sound that the judge of its tone looks at; None: nobody wants to know.
         """
         turn = self._turn
         if turn is None or not self._shop.recognition.foresees:
@@ -121,9 +123,8 @@ class Ahead:
         with self._claimed() as claim:
             foreseen = Foreseen(turn=turn.turn, until_samples=until_samples, claim=claim, is_look=is_look)
             foreseen.work = self._start(self._hear_ahead(turn, foreseen))
-            judge = self._shop.engines.prosody
-            if judge is not None and pcm is not None:  # it needs one core, and so do the words
-                foreseen.voice = self._start(self._judge_voice(judge, turn, foreseen, pcm))
+            if tone is not None and self._shop.engines.prosody is not None:  # it needs one core, and so do the words
+                foreseen.voice = self._start(self._judge_voice(turn, foreseen, tone()))
         self._foreseen = foreseen
 
     def goes_on(self) -> None:
@@ -212,19 +213,10 @@ class Ahead:
         messages = self._prompt(foreseen.words) if foreseen.words and model.can_go_on else ()
         if not messages:
             return
-        try:
-            with record.span(Stage.JUDGE, model.name):
-                tools = shop.tools(shop.settings.usual)
-                foreseen.end_mass = await shop.thinking.sentence_end_mass(messages, tools=tools)
-        except AntiphonError as error:
-            shop.report(Stage.JUDGE, error)
+        foreseen.end_mass = await opinions.end_mass(shop, record, messages, shop.tools(shop.settings.usual))
 
-    async def _judge_voice(self, judge: ProsodyJudge, record: TurnRecord, foreseen: Foreseen, pcm: Pcm) -> None:
-        try:
-            with record.span(Stage.PROSODY, judge.name):
-                foreseen.prosody = await judge.probability(pcm)
-        except AntiphonError as error:
-            self._shop.report(Stage.PROSODY, error)
+    async def _judge_voice(self, record: TurnRecord, foreseen: Foreseen, pcm: Pcm) -> None:
+        foreseen.prosody = await opinions.tone(self._shop, record, pcm)
 
     async def _look_at_words(self) -> None:
         while self._look_again and self._turn is not None:

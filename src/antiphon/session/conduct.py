@@ -272,8 +272,7 @@ class Conduct:
         """A turn may just have ended; a voice over our reply is judged in other ways."""
         state = self.state
         if state.settings.foresee and state.phase is Phase.HEARING and not state.by_hand:
-            tone = self.listening.last_seconds() if state.settings.waits_by_opinion else None
-            self._ahead.foresee(pos_samples, tone)
+            self._ahead.foresee(pos_samples, self.listening.last_seconds if state.settings.waits_by_opinion else None)
 
     def _goes_on(self) -> None:
         """It has not ended."""

@@ -27,6 +27,7 @@ from antiphon.dialogue.stimuli import (
 )
 from antiphon.scheduling.job import Claim, Urgency
 from antiphon.scheduling.ticket import WANTED_WITHIN_NS
+from antiphon.session import opinions
 from antiphon.session.reply_text import ReplyText
 from antiphon.session.written_pass import WrittenPass
 from antiphon.think.chunker import Chunker
@@ -128,24 +129,14 @@ class DraftWork:
         return self._judge_voice(pcm)
 
     async def _judge_voice(self, pcm: Pcm) -> None:
+        shop = self._shop
         try:
-            await self._ask_judge(pcm)
+            probability = await opinions.tone(shop, self.record, pcm)
+            if probability is not None:
+                shop.tell(ProsodyJudged(at_ns=shop.clock.now_ns(), draft=self.number, probability=probability))
         finally:
             self._is_judging = False
             self._hear_again()
-
-    async def _ask_judge(self, pcm: Pcm) -> None:
-        shop = self._shop
-        judge = shop.engines.prosody
-        if judge is None:
-            return
-        try:
-            with self.record.span(Stage.PROSODY, judge.name):
-                probability = await judge.probability(pcm)
-        except AntiphonError as error:
-            shop.report(Stage.PROSODY, error)
-            return
-        shop.tell(ProsodyJudged(at_ns=shop.clock.now_ns(), draft=self.number, probability=probability))
 
     async def write(self, command: WriteReply, opening: Opening | None = None) -> None:
         """Write and voice the reply, or as far as to a tool; ask the model first whether the words end a sentence, if
@@ -201,12 +192,7 @@ class DraftWork:
 
     async def _measure_end(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> None:
         shop = self._shop
-        try:
-            with self.record.span(Stage.JUDGE, shop.engines.language_model.name):
-                mass = await shop.thinking.sentence_end_mass(messages, tools=tools)
-        except AntiphonError as error:  # the other evidence decides, and a reply may still come
-            shop.report(Stage.JUDGE, error)
-            return
+        mass = await opinions.end_mass(shop, self.record, messages, tools)
         if mass is not None:
             shop.tell(EndMassMeasured(at_ns=shop.clock.now_ns(), draft=self.number, mass=mass))
 
