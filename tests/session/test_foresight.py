@@ -10,11 +10,12 @@ from tests.session.call import ORDER, TURN, Call, of
 from tests.session.doubles import ScriptedJudge, ScriptedRecognizer, caller
 from tests.session.mind import asked, mind
 from tests.speak.doubles import ToneVoice
+from tests.think.doubles import ScriptedModel, pieces
 
 from antiphon.core.clock import MILLISECOND_NS
 from antiphon.core.stamps import Mark, Stage
 from antiphon.dialogue.stimuli import DraftTranscribed, EndMassMeasured, ProsodyJudged, TranscriptGrew
-from antiphon.session.events import TurnConfirmed, TurnMeasured
+from antiphon.session.events import ReplyFinished, TurnConfirmed, TurnMeasured
 
 if TYPE_CHECKING:
     from antiphon.dialogue.settings import TurnSettings
@@ -94,6 +95,43 @@ def test_a_model_that_cannot_go_on_is_not_asked_at_every_faltering() -> None:
     held = call((500, 1560), (1610, 2000), mind=model, judge=SLOW)
     held.hold()
     assert ["A latte, please."] == [messages[-1].text for messages in asked(model, "sentence_end_mass")]
+
+
+def latency_ms(held: Call) -> float:
+    (measured,) = of(TurnMeasured, held.hold())
+    assert measured.timeline.voice_to_voice_ns is not None
+    return measured.timeline.voice_to_voice_ns / MILLISECOND_NS
+
+
+def repeating() -> ScriptedModel:
+    """Says the same as often as it is asked, a word in 20 ms."""
+    words = pieces("Coming right up, sir. Anything else?", delay_s=0.02)
+    return ScriptedModel(reply=lambda _: words, mass=lambda _: 0.99)
+
+
+@pytest.mark.parametrize("delay_ms", [20.0, 90.0])
+def test_a_reply_is_begun_where_the_voice_falters(delay_ms: float) -> None:
+    """To the words that were heard there: the model is not asked for its beginning again, and nothing else is said."""
+    voice = ToneVoice(work_ns=lambda _chunk, _sound_ns: 20 * MILLISECOND_NS)
+    opens = replace(TURN, open_ahead=True, hop_ms=5000)
+    held = call((500, 2000), mind=repeating(), voice=voice, turn=opens, delay_ms=delay_ms)
+    heard = [finished.heard for finished in of(ReplyFinished, held.hold())]
+    assert ["Coming right up, sir. Anything else?"] == heard
+    assert ["A latte, please."] * 2 == [messages[-1].text for messages in asked(held.mind, "write")]
+    assert held.mind.begun[-1] == "Coming right up, sir."
+    assert 1 == sum(chunk.index == 0 for chunk in voice.asked)
+    late = call((500, 2000), mind=repeating(), voice=voice, turn=replace(opens, open_ahead=False), delay_ms=delay_ms)
+    assert latency_ms(held) <= latency_ms(late) - (40 if delay_ms == 20.0 else 0)
+
+
+def test_a_reply_that_was_begun_in_mid_turn_is_given_up() -> None:
+    """The caller goes on, and says something else with it."""
+    opens = replace(TURN, open_ahead=True, hop_ms=5000)
+    held = call((500, 1560), (1630, 2000), mind=repeating(), turn=opens, delay_ms=20.0)
+    (finished,) = of(ReplyFinished, held.hold())
+    assert finished.heard == "Coming right up, sir. Anything else?"
+    assert asked(held.mind, "write")[-1][-1].text == "A latte, please."
+    assert held.left_over == (0, 0)
 
 
 def test_a_look_gives_way_where_the_voice_falters_and_is_made_up_for_where_it_goes_on() -> None:

@@ -66,7 +66,7 @@ def words_grow(state: Dialogue, happened: TranscriptGrew) -> Outcome:
     messages = read_ahead(state, happened.transcript.text[: happened.transcript.stable_chars])
     if not messages:
         return state, commands
-    return state, (*commands, Prefill(messages=messages, opening=_opening(state, happened.transcript.text)))
+    return state, (*commands, Prefill(messages=messages, opening=opening(state, happened.transcript.text)))
 
 
 def read_ahead(state: Dialogue, words: str) -> tuple[Message, ...]:
@@ -76,7 +76,7 @@ def read_ahead(state: Dialogue, words: str) -> tuple[Message, ...]:
     return prompt(state.instructions, state.history, words)
 
 
-def _opening(state: Dialogue, text: str) -> tuple[Message, ...]:
+def opening(state: Dialogue, text: str) -> tuple[Message, ...]:
     """What a reply can be begun from before the caller has said all; nothing where tools come first."""
     settings = state.settings
     if not (settings.open_ahead and settings.speculate) or state.tools or state.usual.is_text:

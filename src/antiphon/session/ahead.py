@@ -1,6 +1,6 @@
 """Work that is done while the caller still speaks: their words are looked at, read ahead and replied to for a start.
-Where their voice falters, the turn is heard as if it ended there, and both the language model and the judge of its
-tone are asked whether it does.
+Where their voice falters, the turn is heard as if it ended there, both the language model and the judge of its tone are
+asked whether it does, and a reply to just these words is begun.
 
 At most one of each is under way. A look that is asked for meanwhile follows; a reading is left out, for the next words
 bring another; an opening is given up for newer words. Threads: the event loop.
@@ -17,7 +17,7 @@ from antiphon.core.stamps import Stage
 from antiphon.dialogue.stimuli import TranscriptGrew
 from antiphon.scheduling.job import Claim, Urgency, claimed
 from antiphon.session import opinions
-from antiphon.session.opening import write_opening
+from antiphon.session.opening import voice_opening, write_opening
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -43,6 +43,9 @@ class Foreseen:
     goes_on: bool = False  # the voice
     work: asyncio.Task[None] | None = None  # to hear it, and to have its words judged
     voice: asyncio.Task[None] | None = None  # to have its tone judged meanwhile, where somebody can
+    writing: asyncio.Task[None] | None = None  # to begin a reply to it, then
+    messages: Sequence[Message] = ()  # that this answers
+    opening: Opening | None = None  # what has become of it
     words: str = ""  # once they are heard
     end_mass: float | None = None  # of these words, once it is measured
     prosody: float | None = None  # of its tone, once it is judged
@@ -57,9 +60,29 @@ class Foreseen:
                 task.cancel()
         return self.until_samples
 
+    async def begun(self, messages: Sequence[Message]) -> Opening | None:
+        """Wait for the reply that was begun, if it answers these; one to anything else is given up."""
+        if self.writing is None:
+            return None
+        if tuple(messages) != tuple(self.messages):
+            self.give_up_writing()
+            return None
+        try:
+            await asyncio.wait([self.writing])
+        except asyncio.CancelledError:
+            self.give_up_writing()
+            raise
+        return self.opening
+
+    def give_up_writing(self) -> None:
+        """No reply begins like this."""
+        if self.writing is not None:
+            self.writing.cancel()
+        self.writing = self.opening = None
+
     def cancel(self) -> None:
         """Nobody wants it any more."""
-        for task in (self.work, self.voice):
+        for task in (self.work, self.voice, self.writing):
             if task is not None:
                 task.cancel()
 
@@ -74,11 +97,13 @@ class Ahead:
         start: Callable[[Coroutine[object, object, None]], asyncio.Task[None]],
         where_it_ended: Callable[[], int],
         prompt: Callable[[str], Sequence[Message]],
+        to_open: Callable[[str], Sequence[Message]],
     ) -> None:
         self._shop = shop
         self._start = start
         self._where_it_ended = where_it_ended
         self._prompt = prompt  # that the turn's words make
+        self._opens_to = to_open  # the same where a reply may be begun before the pause is one
         self._look: asyncio.Task[None] | None = None
         self._look_again = False
         self._reading: asyncio.Task[None] | None = None
@@ -130,10 +155,11 @@ class Ahead:
     def goes_on(self) -> None:
         """The voice, where it might have ended: what was heard as far as there counts as a look."""
         foreseen = self._foreseen
-        if foreseen is None or not foreseen.is_look or foreseen.work is None:
+        if foreseen is None or foreseen.work is None:
             return
         foreseen.goes_on = True
-        if foreseen.work.done():
+        foreseen.give_up_writing()
+        if foreseen.is_look and foreseen.work.done():
             self._look_at(foreseen)
 
     def foreseen(self, turn: int, end_samples: int) -> Foreseen | None:
@@ -163,6 +189,8 @@ class Ahead:
         """It would be written or voiced differently now."""
         self._give_up_writing()
         self._opening = None
+        if self._foreseen is not None:
+            self._foreseen.give_up_writing()
 
     def _give_up_writing(self) -> None:
         self._to_open = ()
@@ -196,8 +224,13 @@ class Ahead:
                 foreseen.words = await shop.recognition.foresee(foreseen.until_samples)
         except AntiphonError as error:
             shop.report(Stage.RECOGNISE, error)
-        await self._judge_ahead(record, foreseen)
-        if foreseen.goes_on:
+        if foreseen.words and not foreseen.goes_on and shop.engines.language_model.can_go_on:
+            foreseen.messages = self._opens_to(foreseen.words)
+            if foreseen.messages:
+                foreseen.writing = self._start(self._begin(record, foreseen))
+            else:
+                await self._judge_ahead(record, foreseen)
+        if foreseen.goes_on and foreseen.is_look:
             self._look_at(foreseen)
 
     def _look_at(self, foreseen: Foreseen) -> None:
@@ -209,11 +242,20 @@ class Ahead:
 
     async def _judge_ahead(self, record: TurnRecord, foreseen: Foreseen) -> None:
         """Have the language model tell how likely the words end there; it has read them then, for the reply too."""
-        shop, model = self._shop, self._shop.engines.language_model
-        messages = self._prompt(foreseen.words) if foreseen.words and model.can_go_on else ()
-        if not messages:
-            return
-        foreseen.end_mass = await opinions.end_mass(shop, record, messages, shop.tools(shop.settings.usual))
+        shop = self._shop
+        messages = self._prompt(foreseen.words)
+        if messages:
+            foreseen.end_mass = await opinions.end_mass(shop, record, messages, shop.tools(shop.settings.usual))
+
+    async def _begin(self, record: TurnRecord, foreseen: Foreseen) -> None:
+        shop, before = self._shop, self._opening
+        if before is not None and before.turn != record.turn:
+            before = None
+        try:
+            with record.span(Stage.OPENING, shop.engines.language_model.name):
+                foreseen.opening = await write_opening(shop, record.turn, foreseen.messages, before)
+        except AntiphonError as error:
+            shop.report(Stage.OPENING, error)
 
     async def _judge_voice(self, record: TurnRecord, foreseen: Foreseen, pcm: Pcm) -> None:
         foreseen.prosody = await opinions.tone(self._shop, record, pcm)
@@ -249,6 +291,8 @@ class Ahead:
         shop = self._shop
         try:
             with record.span(Stage.OPENING, shop.engines.language_model.name):
-                self._opening = await write_opening(shop, record.turn, messages) or self._opening
+                opening = await write_opening(shop, record.turn, messages)
+                if opening is not None:
+                    self._opening = await voice_opening(shop, opening) or self._opening
         except AntiphonError as error:
             shop.report(Stage.OPENING, error)

@@ -13,7 +13,7 @@ from antiphon.act.toolbelt import Toolbelt
 from antiphon.core.stamps import Mark, Stage
 from antiphon.dialogue import commands as do
 from antiphon.dialogue import stimuli
-from antiphon.dialogue.hearing import read_ahead
+from antiphon.dialogue.hearing import opening, read_ahead
 from antiphon.dialogue.history import prompt
 from antiphon.dialogue.state import Dialogue, Phase
 from antiphon.dialogue.transitions import step
@@ -130,6 +130,7 @@ class Conduct:
             start=around.start,
             where_it_ended=lambda: self.listening.where_it_ended()[0],
             prompt=lambda words: read_ahead(self.state, words),
+            to_open=lambda words: opening(self.state, words) if read_ahead(self.state, words) else (),
         )
         self._replies = Replies(self.shop, self._tools, start=around.start, emit=around.emit)
         self._playing: asyncio.Task[None] | None = None

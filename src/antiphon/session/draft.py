@@ -28,6 +28,7 @@ from antiphon.dialogue.stimuli import (
 from antiphon.scheduling.job import Claim, Urgency
 from antiphon.scheduling.ticket import WANTED_WITHIN_NS
 from antiphon.session import opinions
+from antiphon.session.opening import HeadStart
 from antiphon.session.reply_text import ReplyText
 from antiphon.session.written_pass import WrittenPass
 from antiphon.think.chunker import Chunker
@@ -38,7 +39,7 @@ from antiphon.think.spoken_form import SpokenForm
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine, Sequence
 
-    from antiphon.core.flow import Pcm, SpeechPiece, TextChunk, ToolSpec
+    from antiphon.core.flow import Pcm, TextChunk, ToolSpec
     from antiphon.dialogue.commands import WriteOn, WriteReply
     from antiphon.session.ahead import Foreseen
     from antiphon.session.audience import Audience
@@ -79,7 +80,8 @@ class DraftWork:
         self._voiced = False
         self._writing_since_ns = 0
         self._sure: asyncio.Future[Sequence[Message]] | None = None  # what to answer, by a careful ear
-        self._opening: Opening | None = None
+        self._foreseen: Foreseen | None = None
+        self._head_start = HeadStart()
         self._is_judging = False  # the tone of voice, for which the caller waits
 
     def confirm(self) -> None:
@@ -98,7 +100,7 @@ class DraftWork:
 
     async def hear(self, until_samples: int, foreseen: Foreseen | None = None) -> None:
         """Find the words that the pause ends; those that were heard in its first moment are those, once they come."""
-        shop = self._shop
+        shop, self._foreseen = self._shop, foreseen
         carefully = shop.recognition.second_pass(until_samples)
         try:
             with self.record.span(Stage.RECOGNISE, shop.recognition.name):
@@ -140,21 +142,28 @@ class DraftWork:
 
     async def write(self, command: WriteReply, opening: Opening | None = None) -> None:
         """Write and voice the reply, or as far as to a tool; ask the model first whether the words end a sentence, if
-        that is in doubt. Where it begins like `opening`, that is its beginning, whose sound is there already."""
+        that is in doubt. Where it begins like `opening`, that is its beginning, whose sound is there already; where it
+        was begun to these very words already, that is."""
         shop = self._shop
-        most = command.options.max_tokens or shop.settings.max_tokens
-        if opening is not None and command.options.instructions is None and opening.tokens < most:
-            self._opening = opening
+        if self._foreseen is not None:
+            opening = await self._foreseen.begun(command.messages) or opening
+        if opening is not None and command.options.instructions is None:
+            self._head_start.take(opening, most_tokens=command.options.max_tokens or shop.settings.max_tokens)
         if self._sure is not None and not (shop.second_pass and shop.second_pass.is_to_come(self.number)):
             self._sure = None  # these words are the careful ear's already
         tools = shop.tools(command.options) if command.may_use_tools else ()
         self.is_text = command.options.is_text
         is_asking = False
         try:
-            if command.measures_end:
+            if not command.measures_end:
+                is_asking = await self._write_in_turn(command, tools)
+            elif self._head_start.at_once(command.messages) is None:
                 await self._measure_end(command.messages, tools)
-            async with self._turn:
-                is_asking = await self._write(command, tools)
+                is_asking = await self._write_in_turn(command, tools)
+            else:  # the model has nothing to do for the beginning, which is held until it is known
+                _, is_asking = await asyncio.gather(
+                    self._measure_end(command.messages, tools), self._write_in_turn(command, tools)
+                )
         except AntiphonError as error:
             if not self._voiced:
                 self._fail(Stage.THINK, error)
@@ -196,6 +205,10 @@ class DraftWork:
         if mass is not None:
             shop.tell(EndMassMeasured(at_ns=shop.clock.now_ns(), draft=self.number, mass=mass))
 
+    async def _write_in_turn(self, command: WriteReply, tools: Sequence[ToolSpec]) -> bool:
+        async with self._turn:
+            return await self._write(command, tools)
+
     async def _write(self, command: WriteReply, tools: Sequence[ToolSpec]) -> bool:
         """Write one pass; True if the model asks for tools."""
         shop, options = self._shop, command.options
@@ -207,13 +220,19 @@ class DraftWork:
         self._writing_since_ns = shop.clock.now_ns()
         self.reached_limit = False
         most = options.max_tokens or shop.settings.max_tokens
-        writing = shop.thinking.write(
-            messages,
-            max_tokens=most,
-            tools=tools,
-            tool_choice=options.tool_choice if tools and self._passes == 1 else AUTO,  # forced again it would not end
-        )
-        await self._take_down(work, writing)
+        begun = self._head_start.at_once(messages) if self._passes == 1 and not (tools or self.is_text) else None
+        if begun is not None:
+            self.record.mark(Mark.FIRST_TOKEN)
+            work.raw, work.leapt = begun.raw, begun.tokens
+            await self._take(work, work.reasoning.feed(begun.raw))
+        else:
+            writing = shop.thinking.write(
+                messages,
+                max_tokens=most,
+                tools=tools,
+                tool_choice=options.tool_choice if tools and self._passes == 1 else AUTO,  # forced again it never ends
+            )
+            await self._take_down(work, writing)
         leapt, work.leapt = work.leapt, 0
         if leapt and self.usage is not None:
             self.usage += Usage(output_tokens=leapt)
@@ -251,18 +270,12 @@ class DraftWork:
 
     def _leap(self, work: WrittenPass, piece: str) -> str:
         """What the opening says behind this piece, once the model has begun alike."""
-        if self._opening is None or self._passes > 1 or self.is_text:
+        if self._passes > 1 or self.is_text:
             return ""
-        rest = self._opening.behind(work.raw + piece)
-        if not rest:
-            return ""
-        work.leapt = self._opening.tokens - work.pieces - 1
+        rest, tokens = self._head_start.behind(work.raw + piece)
+        if rest:
+            work.leapt = tokens - work.pieces - 1
         return rest
-
-    def _sound(self, chunk: TextChunk) -> AsyncGenerator[SpeechPiece, None]:
-        if self._opening is not None and self._opening.chunk == chunk:
-            return self._opening.played()
-        return self._shop.engines.synthesizer.speak(chunk)
 
     @property
     def _is_unsure(self) -> bool:
@@ -350,7 +363,7 @@ class DraftWork:
             if self._writing_since_ns:
                 self.record.add(Stage.THINK, self._writing_since_ns, start_ns, model=shop.engines.language_model.name)
         try:
-            async with aclosing(self._sound(chunk)) as pieces:
+            async with aclosing(self._head_start.sound(chunk) or shop.engines.synthesizer.speak(chunk)) as pieces:
                 async for piece in pieces:
                     self.record.add(Stage.SPEAK, start_ns, shop.clock.now_ns(), model=shop.engines.synthesizer.name)
                     self._sounds_longer(len(piece.pcm) * SECOND_NS // piece.rate_hz)
