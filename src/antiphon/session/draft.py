@@ -82,7 +82,7 @@ class DraftWork:
         self._sure: asyncio.Future[Sequence[Message]] | None = None  # what to answer, by a careful ear
         self._foreseen: Foreseen | None = None
         self._head_start = HeadStart()
-        self._is_judging = False  # the tone of voice, for which the caller waits
+        self._verdicts_due = 0  # on whether the turn is over, for which the caller waits
 
     def confirm(self) -> None:
         """The pause has lasted: the caller waits for it."""
@@ -127,7 +127,7 @@ class DraftWork:
 
     def judge_voice(self, pcm: Pcm) -> Coroutine[object, object, None]:
         """Ask how finished the voice sounds; without an answer the other evidence decides."""
-        self._is_judging = True
+        self._verdicts_due += 1
         return self._judge_voice(pcm)
 
     async def _judge_voice(self, pcm: Pcm) -> None:
@@ -137,7 +137,7 @@ class DraftWork:
             if probability is not None:
                 shop.tell(ProsodyJudged(at_ns=shop.clock.now_ns(), draft=self.number, probability=probability))
         finally:
-            self._is_judging = False
+            self._verdicts_due -= 1
             self._hear_again()
 
     async def write(self, command: WriteReply, opening: Opening | None = None) -> None:
@@ -156,13 +156,13 @@ class DraftWork:
         is_asking = False
         try:
             if not command.measures_end:
-                is_asking = await self._write_in_turn(command, tools)
+                is_asking = await self._write(command, tools)
             elif self._head_start.at_once(command.messages) is None:
                 await self._measure_end(command.messages, tools)
-                is_asking = await self._write_in_turn(command, tools)
+                is_asking = await self._write(command, tools)
             else:  # the model has nothing to do for the beginning, which is held until it is known
                 _, is_asking = await asyncio.gather(
-                    self._measure_end(command.messages, tools), self._write_in_turn(command, tools)
+                    self._measure_end(command.messages, tools), self._write(command, tools)
                 )
         except AntiphonError as error:
             if not self._voiced:
@@ -200,55 +200,59 @@ class DraftWork:
             self._shop.tell(DraftFailed(at_ns=self._shop.clock.now_ns(), draft=self.number))
 
     async def _measure_end(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> None:
-        shop = self._shop
-        mass = await opinions.end_mass(shop, self.record, messages, tools)
-        if mass is not None:
-            shop.tell(EndMassMeasured(at_ns=shop.clock.now_ns(), draft=self.number, mass=mass))
-
-    async def _write_in_turn(self, command: WriteReply, tools: Sequence[ToolSpec]) -> bool:
-        async with self._turn:
-            return await self._write(command, tools)
+        self._verdicts_due += 1
+        try:
+            shop = self._shop
+            mass = await opinions.end_mass(shop, self.record, messages, tools)
+            if mass is not None:
+                shop.tell(EndMassMeasured(at_ns=shop.clock.now_ns(), draft=self.number, mass=mass))
+        finally:
+            self._verdicts_due -= 1
+            self._hear_again()
 
     async def _write(self, command: WriteReply, tools: Sequence[ToolSpec]) -> bool:
         """Write one pass; True if the model asks for tools."""
         shop, options = self._shop, command.options
-        messages: Sequence[Message] = command.messages
-        is_unsure = self._is_unsure
-        if is_unsure and not self._can_be_corrected(tools):
-            messages, is_unsure = await self._sure_messages(), False
-        work = self._begin(is_pass=True, is_unsure=is_unsure)
-        self._writing_since_ns = shop.clock.now_ns()
-        self.reached_limit = False
-        most = options.max_tokens or shop.settings.max_tokens
-        begun = self._head_start.at_once(messages) if self._passes == 1 and not (tools or self.is_text) else None
-        if begun is not None:
-            self.record.mark(Mark.FIRST_TOKEN)
-            work.raw, work.leapt = begun.raw, begun.tokens
-            await self._take(work, work.reasoning.feed(begun.raw))
-        else:
-            writing = shop.thinking.write(
-                messages,
-                max_tokens=most,
-                tools=tools,
-                tool_choice=options.tool_choice if tools and self._passes == 1 else AUTO,  # forced again it never ends
-            )
-            await self._take_down(work, writing)
-        leapt, work.leapt = work.leapt, 0
-        if leapt and self.usage is not None:
-            self.usage += Usage(output_tokens=leapt)
-        if work.held or leapt:
-            for chunk in work.held:
-                await self._voice(work.placed(chunk, is_last=False))
-            if work.is_unsure:
-                messages = await self._sure_messages()
-            work.is_unsure = False
-            rest = max(1, most - work.pieces - leapt)
-            await self._take_down(work, shop.thinking.write(messages, max_tokens=rest, begins_with=work.raw))
-        self.reached_limit = isinstance(shop.thinking, KnowsLimit) and shop.thinking.reached_limit
-        if not work.calls:
-            await self._take(work, work.reasoning.finish())
-        await self._finish(work, is_last=not work.calls)
-        return bool(work.calls)
+        async with self._turn:
+            messages: Sequence[Message] = command.messages
+            is_unsure = self._is_unsure
+            if is_unsure and not self._can_be_corrected(tools):
+                messages, is_unsure = await self._sure_messages(), False
+            work = self._begin(is_pass=True, is_unsure=is_unsure)
+            self._writing_since_ns = shop.clock.now_ns()
+            self.reached_limit = False
+            most = options.max_tokens or shop.settings.max_tokens
+            begun = self._head_start.at_once(messages) if self._passes == 1 and not (tools or self.is_text) else None
+            if begun is not None:
+                self.record.mark(Mark.FIRST_TOKEN)
+                work.raw, work.leapt = begun.raw, begun.tokens
+                await self._take(work, work.reasoning.feed(begun.raw))
+            else:
+                writing = shop.thinking.write(
+                    messages,
+                    max_tokens=most,
+                    tools=tools,
+                    tool_choice=options.tool_choice
+                    if tools and self._passes == 1
+                    else AUTO,  # forced again it never ends
+                )
+                await self._take_down(work, writing)
+            leapt, work.leapt = work.leapt, 0
+            if leapt and self.usage is not None:
+                self.usage += Usage(output_tokens=leapt)
+            if work.held or leapt:
+                for chunk in work.held:
+                    await self._voice(work.placed(chunk, is_last=False))
+                if work.is_unsure:
+                    messages = await self._sure_messages()
+                work.is_unsure = False
+                rest = max(1, most - work.pieces - leapt)
+                await self._take_down(work, shop.thinking.write(messages, max_tokens=rest, begins_with=work.raw))
+            self.reached_limit = isinstance(shop.thinking, KnowsLimit) and shop.thinking.reached_limit
+            if not work.calls:
+                await self._take(work, work.reasoning.finish())
+            await self._finish(work, is_last=not work.calls)
+            return bool(work.calls)
 
     async def _take_down(self, work: WrittenPass, writing: AsyncGenerator[Written, None]) -> None:
         """What the model writes, to its end, or as far as to the first chunk if that is all that is wanted for now."""
@@ -385,7 +389,7 @@ class DraftWork:
 
     def _hear_again(self) -> None:
         """Let the careful ear have the cores once nothing that the caller waits for needs them: sound, or a verdict."""
-        is_free = self._voiced and (self.confirmed.is_set() or not self._is_judging)
+        is_free = self._voiced and (self.confirmed.is_set() or not self._verdicts_due)
         if is_free and self._shop.second_pass is not None:
             self._shop.second_pass.release(self.number)
 
