@@ -141,5 +141,5 @@ class Processor(Generic[Item]):
             known = self._known[key] = paces(self.cores, [clock.want() for clock in self._lanes.values()])
         found, self.busy = known
         for clock, pace in zip(self._lanes.values(), found, strict=True):
-            slower = 1.0 + self._one_reply_more * (clock.jobs - 1) if clock.facts.shares_cores else 1.0
-            clock.rate = max(pace, 1e-9) / slower
+            more = max(0, clock.jobs - 1) if clock.facts.shares_cores else 0
+            clock.rate = max(pace, 1e-9) / (1.0 + self._one_reply_more * more)
