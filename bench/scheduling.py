@@ -8,7 +8,7 @@ after the other, in an order that turns from round to round, so that whatever th
 `draft_ready_ms`: from when the pause was noticed to when the reply's first sound was there, by the server's own stamps
 of turns that were answered; `v2v_ms` is measured from outside. `voice_late_ms` is the event loop's lag, where voice
 detection and playout run: how late a frame is looked at; upper edges of buckets. `gaps_per_minute` are silences in a
-reply at the caller. `overhead`: what deciding costs on the event loop, for each job and in all. Percentiles are nearest
+reply at the caller. `overhead`: what the scheduler costs the event loop for each job, in parts. Percentiles are nearest
 ranks over the turns of all rounds; ratios to the server that has everything come with a bootstrap over clips.
 
 A block is void as any run of the lab is, and one void block makes the whole row void. What would falsify it: lag that
@@ -38,6 +38,7 @@ from antiphon.lab.result import Outcome, Run
 from antiphon.lab.schedule import CALLERS, Habits
 from antiphon.lab.statistics import percentile
 from antiphon.lab.summary import summarise
+from antiphon.scheduling import overhead as costs
 from peers.merging import merged
 from server_process import Lag, ServerProcess
 
@@ -50,14 +51,14 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 PERIOD_S = 14.0  # a clip of 3 to 6 s, the wait, and most of a reply
 ALL_PARTS = "everything"
-PARTS = ("scheduling", "laxity", "yielding", "overtaking", "shares", "batching", "second-thread")
+PARTS = ("scheduling", "laxity", "yielding", "overtaking", "shares", "batching", "one-thread")
 NOTICED, VOICED, FIRST_SOUND = str(Mark.PAUSE_NOTICED), str(Mark.VOICED), str(Mark.FIRST_SOUND)
 FEW, MANY = 4, 16
-# No part that can be left out, but what the plan chose otherwise: how a call that has one thread gets on.
-ONE_THREAD = "second-thread"
+# No part that can be left out, but what the plan chose otherwise: how calls of two threads get on.
+ONE_THREAD = "one-thread"
 FLAGS = {
     ALL_PARTS: (),
-    ONE_THREAD: ("--set", "cpu.language_model_threads=1", "--set", "cpu.recognizer_threads=1"),
+    ONE_THREAD: ("--set", "cpu.language_model_threads=2", "--set", "cpu.recognizer_threads=2"),
 }
 
 
@@ -140,17 +141,25 @@ def spread(values: Sequence[float]) -> dict[str, float | int | None]:
     }
 
 
-def overhead(pages: Sequence[tuple[dict[str, float], dict[str, float]]], seconds: float) -> dict[str, float] | None:
-    """Of deciding: mean and P99 for each job in us, and the share of a core."""
+def overhead(pages: Sequence[tuple[dict[str, float], dict[str, float]]], seconds: float) -> dict[str, object] | None:
+    """Of the scheduler on the event loop, by what for: mean and P99 for each job in us; and its share of a core."""
     jobs = sum(
         after.get("antiphon_scheduler_jobs", 0) - before.get("antiphon_scheduler_jobs", 0) for before, after in pages
     )
     if not jobs:
         return None
-    name = "antiphon_scheduler_seconds"
-    took_s = sum(after[name] - before[name] for before, after in pages)
-    p99_s = max(after.get("antiphon_scheduler_job_p99_seconds", 0.0) for _, after in pages)
-    return {"jobs": jobs, "mean_us": took_s / jobs * 1e6, "p99_us": p99_s * 1e6, "core_share": took_s / seconds}
+    found: dict[str, object] = {"jobs": jobs}
+    whole_s = 0.0
+    for part in costs.PARTS:
+        total = f'antiphon_scheduler_seconds{{part="{part}"}}'
+        p99 = f'antiphon_scheduler_job_p99_seconds{{part="{part}"}}'
+        took_s = sum(after[total] - before[total] for before, after in pages)
+        whole_s += took_s
+        found[part] = {
+            "mean_us": took_s / jobs * 1e6,
+            "p99_us": max(after.get(p99, 0.0) for _, after in pages) * 1e6,
+        }
+    return {**found, "core_share": whole_s / seconds}
 
 
 async def hold(
@@ -199,7 +208,9 @@ async def compare_parts(arguments: argparse.Namespace) -> dict[str, object]:
     traces.mkdir(parents=True, exist_ok=True)
     for word in arguments.callers.split(","):
         count = int(word)
-        parts = arguments.parts.split(",") if count >= arguments.all_parts_from else ["scheduling", ONE_THREAD]
+        parts = [part for part in arguments.parts.split(",") if part]
+        if count < arguments.all_parts_from and parts:
+            parts = ["scheduling", ONE_THREAD]
         names = [ALL_PARTS, *parts]
         row = {name: Cell(name if name == ALL_PARTS else f"without {name}", count) for name in names}
         for number in range(arguments.rounds):
@@ -254,12 +265,12 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, default=ROOT.parent / "shared" / "corpus" / "barista")
     parser.add_argument("--agent", type=Path, default=ROOT / "examples" / "barista.py")
     parser.add_argument("--callers", default="1,2,4", help="how many at once, a comma list")
-    parser.add_argument("--parts", default=",".join(PARTS), help="left out in turn")
+    parser.add_argument("--parts", default=",".join(PARTS), help="left out in turn; '' for none")
     parser.add_argument(
         "--all-parts-from",
         type=int,
         default=4,
-        help="with fewer callers only `scheduling` and `second-thread` are left out",
+        help="with fewer callers only `scheduling` and `one-thread` are left out",
     )
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--turns", type=int, default=5, help="of each caller in a block")

@@ -34,6 +34,29 @@ def test_a_small_machine() -> None:
     assert () == made.warnings
 
 
+@pytest.mark.parametrize(("callers", "expected"), [(0, 2), (3, 2), (4, 1), (16, 1)])
+def test_a_small_machine_with_a_crowd(callers: int, expected: int) -> None:
+    """Calls of one thread, once so many callers are expected that calls keep taking each other's cores."""
+    made = plan(recorded("vm_2_cores"), config(capacity={"conversations": callers}))
+
+    assert [expected] * 2 == [made.stage(role).threads for role in ("recognizer", "language_model")]
+    assert ("wait for each other" in reason(made, "language_model", "threads")) == (expected == 1)
+
+
+def test_behind_a_quick_recognizer_a_small_machine_is_planned_for_all_who_may_come() -> None:
+    made = plan(recorded("vm_2_cores"), config(models=QUICK))
+
+    assert made.callers >= 4
+    assert [1, 1] == [made.stage(role).threads for role in ("recognizer", "language_model")]
+
+
+@pytest.mark.parametrize(("machine", "callers"), [("laptop_4_cores", 16), ("container_1_5_of_64_cores", 16)])
+def test_a_crowd_elsewhere_changes_no_threads(machine: str, callers: int) -> None:
+    """It was measured on two cores alone."""
+    facts = recorded(machine)
+    assert threads(plan(facts)) == threads(plan(facts, config(capacity={"conversations": callers})))
+
+
 def batch_and_width(made) -> tuple[int, int]:
     model = made.stage("language_model")
     return model.batch, model.width
@@ -62,9 +85,7 @@ def test_a_quick_recognizer_has_a_stage_and_a_lane() -> None:
     assert ["recognizer", "quick_recognizer"] == [str(stage.stage) for stage in made.stages][1:3]
     assert ("onnxruntime", "moonshine-tiny.en", "cpu") == (quick.engine, quick.model, quick.device)
     assert (1, (), 2, 1, 1) == (quick.threads, quick.cores, quick.nice, quick.batch, quick.width)
-    assert [made.stage(role) for role in ("recognizer", "prosody", "voice")] == [
-        alone.stage(role) for role in ("recognizer", "prosody", "voice")
-    ]
+    assert [made.stage(role) for role in ("prosody", "voice")] == [alone.stage(role) for role in ("prosody", "voice")]
     lanes = {lane.name: (lane.width, lane.cores, lane.nice) for lane in lane_facts(made)}
     assert (1, 1, 2) == lanes.pop("quick_recognizer")
     assert set(lanes) == {lane.name for lane in lane_facts(alone)}

@@ -13,6 +13,7 @@ from tests.scheduling.tickets import ns, policy, ticket
 
 from antiphon.core.clock import SECOND_NS
 from antiphon.core.stamps import Stage
+from antiphon.scheduling.core_shares import Want, paces
 from antiphon.scheduling.job import Urgency
 from antiphon.scheduling.outcome import outcome_of
 from antiphon.scheduling.processor import Processor
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.unit
 
 LANES = (
     LaneFacts(name="recognizer", cores=2, nice=5),
+    LaneFacts(name="quick_recognizer", nice=2),
     LaneFacts(name="prosody", nice=5),
     LaneFacts(name="language_model", cores=2, width=64, shares_cores=True, nice=3),
     LaneFacts(name="voice", nice=1),
@@ -140,20 +142,15 @@ def test_writing_makes_way_for_the_first_chunk_at_a_token():
 # Cores.
 
 
-def test_cores_go_by_niceness_and_what_one_cannot_use_to_the_others():
-    lanes = (
-        LaneFacts(name="nice", cores=2, nice=3),
-        LaneFacts(name="plain", cores=1),
-        LaneFacts(name="same", cores=2, nice=3),
-    )
+def test_cores_go_by_niceness_and_a_call_is_as_fast_as_its_slowest_thread():
+    lanes = (LaneFacts(name="nice", cores=2, nice=3), LaneFacts(name="plain", cores=1))
     cpu = Processor(2.0, lanes)
     runs = {name: cpu.begin(name, name) for name in ("nice", "plain")}
     cpu.advance(100)
-    weight = 1.25**-3
-    plain = 2 / (1 + 2 * weight)
-    assert cpu.done(runs["plain"]) == pytest.approx(100 * min(1.0, plain))
-    assert cpu.done(runs["nice"]) == pytest.approx(100 * weight * plain if plain < 1 else 50)
-    assert cpu.busy_ns == pytest.approx(200)
+    (slow, quick), busy = paces(2.0, [Want(1, 2, 1.25**-3), Want(1, 1, 1.0)])
+    assert cpu.done(runs["plain"]) == pytest.approx(100 * quick)
+    assert cpu.done(runs["nice"]) == pytest.approx(100 * slow)
+    assert cpu.busy_ns == pytest.approx(100 * busy)
 
 
 def test_a_batch_gets_on_more_slowly_with_each_reply():

@@ -130,6 +130,20 @@ def test_what_a_call_begins_with_comes_with_its_first_turn():
     assert [each.gap_ns for each in turn.slices] == [0, ns(3000)]
 
 
+def test_what_nobody_was_answered_to_is_part_of_the_turn_before_it():
+    """A cough, or the room's noise behind the last turn, is no turn that comes once a period."""
+    rows = [
+        row(1, Stage.RECOGNISE, 0, 100),
+        row(2, Stage.SPEAK, 110, 150),
+        row(3, Stage.RECOGNISE, 3000, 3100, turn=2, claim=2),
+        row(4, Stage.RECOGNISE, 9000, 9100, turn=3, claim=3),
+        row(5, Stage.SPEAK, 9110, 9150, turn=3, claim=3),
+    ]
+    first, second = workload_of(rows).turns
+    assert [0, 110, 3000] == [each.gap_ns // 10**6 if each.after is None else 110 for each in first.slices]
+    assert (1, 1) == (len(first.sounds), len(second.sounds))
+
+
 def test_the_period_is_the_mean_from_turn_to_turn():
     rows = [
         row(turn, Stage.RECOGNISE, at_ms, at_ms + 100, turn=turn) for turn, at_ms in ((1, 0), (2, 4000), (3, 12_000))

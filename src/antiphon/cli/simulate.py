@@ -123,9 +123,11 @@ def _machine(arguments: argparse.Namespace, config: Config) -> tuple[MachineFact
 
 
 def _plan(facts: MachineFacts, config: Config, costs: StageCosts, callers: int) -> Plan:
+    """As for a server with these settings, but that it lets in at least so many callers."""
     from antiphon.hardware.plan import make_plan
 
-    config = replace(config, capacity=replace(config.capacity, conversations=callers))
+    seats = max(callers, config.capacity.conversations or make_plan(facts, config.models, config, costs).callers)
+    config = replace(config, capacity=replace(config.capacity, conversations=seats))
     return make_plan(facts, config.models, config, costs)
 
 
@@ -133,7 +135,7 @@ def _recorded(arguments: argparse.Namespace, config: Config) -> Plan | None:
     """The plan under which the turns were recorded; None: the one that they are played under."""
     from antiphon.hardware.calibration import model_sizes
     from antiphon.hardware.machine_file import read_machine
-    from antiphon.hardware.stage_costs import REFERENCE, reference_costs
+    from antiphon.hardware.stage_costs import reference_costs
 
     if arguments.recorded_on:
         facts = read_machine(arguments.recorded_on)
@@ -144,10 +146,12 @@ def _recorded(arguments: argparse.Namespace, config: Config) -> Plan | None:
     from antiphon.hardware.facts import MachineFacts as Facts
     from antiphon.hardware.probe_cpu import CpuFacts
 
+    flags = frozenset({"avx2", "fma", "avx512f", "avx512_vnni"})
     cpu = CpuFacts(
-        model="", architecture="x86_64", logical_cores=2, usable_cores=2, flags=frozenset({"avx2"}), memory_bytes=None
+        model="", architecture="x86_64", logical_cores=2, usable_cores=2, flags=flags, memory_bytes=8 * 2**30
     )
-    return _plan(Facts(cpu=cpu), Defaults(), REFERENCE, 1)
+    facts, defaults = Facts(cpu=cpu), Defaults()
+    return _plan(facts, defaults, reference_costs(facts, defaults.models, {}), 1)
 
 
 def _factors(plan: Plan, recorded: Plan | None) -> dict[Stage, float]:

@@ -7,7 +7,7 @@ What it does not know: how facts and costs were found, and whether an engine rea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from antiphon.hardware.admission import Means, admit, by_memory
@@ -81,27 +81,24 @@ def make_plan(facts: MachineFacts, choice: Choice, settings: Settings, costs: St
         CallerError: a setting asks for what this machine does not have; the message names it.
     """
     topology = survey(facts)
-    ground = Ground(facts=facts, choice=choice, cpu=settings.cpu, gpu=settings.gpu, costs=costs, topology=topology)
-    recognizer = plan_recognizer(ground)
-    quick = (plan_quick_recognizer(ground),) if choice.quick_name else ()
-    alone = plan_language_model(ground, 1)
-    means = Means(
-        computing_cores=topology.computing_cores,
-        memory_bytes=facts.cpu.memory_bytes,
-        context_tokens=settings.capacity.context_tokens,
-        recognizer_threads=recognizer.threads,
-        recognizer_width=recognizer.width,
-        language_model_threads=alone.threads,
-        has_prosody=bool(choice.prosody),
-        quick_threads=quick[0].threads if quick else 0,
-        quick_width=quick[0].width if quick else 1,
-        recognises_here=recognizer.device == "cpu",
-        writes_here=not is_served(choice.language_model),
+    ground = Ground(
+        facts=facts,
+        choice=choice,
+        cpu=settings.cpu,
+        gpu=settings.gpu,
+        costs=costs,
+        topology=topology,
+        callers=settings.capacity.conversations,
     )
-    callers, admitting = admit(means, costs, given=settings.capacity.conversations)
+    callers, admitting, means = _admitted(ground, settings)
+    if choice.quick_name and not settings.capacity.conversations:
+        # What a caller alone waits for is the quick recognizer's; so all may be planned as for those who may be there.
+        ground = replace(ground, callers=callers)
+        callers, admitting, means = _admitted(ground, settings)
+    quick = (plan_quick_recognizer(ground),) if choice.quick_name else ()
     stages = (
         plan_voice_detector(ground),
-        recognizer,
+        plan_recognizer(ground),
         *quick,
         plan_prosody(ground),
         plan_language_model(ground, callers),
@@ -122,6 +119,27 @@ def make_plan(facts: MachineFacts, choice: Choice, settings: Settings, costs: St
         reasons=(_usable(facts, topology), admitting, _origin(facts, costs)),
         warnings=tuple(_warnings(ground, means, callers)),
     )
+
+
+def _admitted(ground: Ground, settings: Settings) -> tuple[int, Reason, Means]:
+    """How many callers there may be, why, and what they share."""
+    facts, choice, topology = ground.facts, ground.choice, ground.topology
+    recognizer, alone = plan_recognizer(ground), plan_language_model(ground, 1)
+    quick = plan_quick_recognizer(ground) if choice.quick_name else None
+    means = Means(
+        computing_cores=topology.computing_cores,
+        memory_bytes=facts.cpu.memory_bytes,
+        context_tokens=settings.capacity.context_tokens,
+        recognizer_threads=recognizer.threads,
+        recognizer_width=recognizer.width,
+        language_model_threads=alone.threads,
+        has_prosody=bool(choice.prosody),
+        quick_threads=quick.threads if quick else 0,
+        quick_width=quick.width if quick else 1,
+        recognises_here=recognizer.device == "cpu",
+        writes_here=not is_served(choice.language_model),
+    )
+    return *admit(means, ground.costs, given=settings.capacity.conversations), means
 
 
 def _usable(facts: MachineFacts, topology: Topology) -> Reason:

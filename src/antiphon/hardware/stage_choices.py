@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from antiphon.hardware.topology import CoreGroup, Topology
 
 FEW_THREADS = 4  # small models gain little from more: smart-turn's second thread 1.86x, tiny matrices ever less
+CROWDED = 2  # callers a core, from which on calls of one thread serve them better (results/one_thread.json);
+CROWDED_CORES = 2  # measured on so many cores alone
 PERIOD_MS = 100  # over which the system counts a quota
 
 
@@ -63,6 +65,20 @@ class Ground:
     gpu: GpuSettings
     costs: StageCosts
     topology: Topology
+    callers: int = 0  # that the threads are to suit; 0: a caller alone
+
+
+def few_threads(ground: Ground, group: CoreGroup) -> tuple[int, str]:
+    """How many threads a small machine's large engines get, and why."""
+    is_small = 1 < group.whole <= CROWDED_CORES
+    crowd = CROWDED * group.whole
+    if is_small and ground.callers >= crowd:
+        return 1, (
+            f"{plural(crowd, 'caller')} or more may be on {plural(group.whole, 'whole core')}: threads of one call "
+            f"wait for each other whenever another call has one of their cores. For {crowd} callers one thread took "
+            f"about half of the time until a slow reply's first sound, for one caller as long as two."
+        )
+    return min(FEW_THREADS, group.whole), why_few_threads(ground.topology, group)
 
 
 def why_few_threads(topology: Topology, group: CoreGroup) -> str:

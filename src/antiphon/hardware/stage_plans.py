@@ -20,8 +20,8 @@ from antiphon.hardware.stage_choices import (
     choose_cores,
     choose_nice,
     choose_threads,
+    few_threads,
     place,
-    why_few_threads,
 )
 from antiphon.hardware.stage_costs import is_moonshine, is_served
 
@@ -81,8 +81,7 @@ def plan_recognizer(ground: Ground) -> StagePlan:
     cores = choose_cores(ground, Role.RECOGNIZER, group)
     share = group.whole if topology.ears is not topology.home else group.whole // 2
     if group.whole < MANY_CORES:
-        few = min(FEW_THREADS, group.whole)
-        planned, why = few, why_few_threads(topology, group)
+        planned, why = few_threads(ground, group)
     else:
         planned = 2 * FEW_THREADS if share >= HUGE_CORES else FEW_THREADS
         why = (
@@ -138,7 +137,7 @@ def plan_language_model(ground: Ground, callers: int) -> StagePlan:
     group = topology.home
     cores = choose_cores(ground, Role.LANGUAGE_MODEL, group)
     if group.whole < MANY_CORES:
-        planned, why = min(FEW_THREADS, group.whole), why_few_threads(topology, group)
+        planned, why = few_threads(ground, group)
     else:
         apart = topology.ears is not topology.home
         share = group.whole // (2 if apart else 4)

@@ -11,11 +11,11 @@ sessions ask for: a few for each.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
+from time import thread_time_ns
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from antiphon.core.clock import MILLISECOND_NS, SECOND_NS
@@ -23,20 +23,21 @@ from antiphon.core.errors import EngineError
 from antiphon.core.stamps import Stage
 from antiphon.scheduling.admission import Pressure
 from antiphon.scheduling.border import Border
-from antiphon.scheduling.decisions import Decision
 from antiphon.scheduling.estimates import Estimates
-from antiphon.scheduling.job import Errand, Urgency, current_claim, doing
+from antiphon.scheduling.job import Urgency, current_claim
 from antiphon.scheduling.lanes import CLOSED
 from antiphon.scheduling.overhead import Overhead
 from antiphon.scheduling.policy import Policy
 from antiphon.scheduling.shares import SIDES, Side, Signs, hear_share
 from antiphon.scheduling.threads import settle_thread
 from antiphon.scheduling.ticket import LaneFacts, Ticket
+from antiphon.scheduling.work import Call, Ending, Work, computed, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from antiphon.core.clock import Clock
+    from antiphon.scheduling.decisions import Decision
     from antiphon.scheduling.job import Job
     from antiphon.scheduling.moment import Moment
     from antiphon.scheduling.settings import SchedulingSettings
@@ -49,31 +50,6 @@ _BUSY_WINDOW_NS = 20 * SECOND_NS
 _SIGNS_LAST_NS = 250 * MILLISECOND_NS  # what was heard longer ago says nothing of the moment
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Call:
-    """What is to be computed."""
-
-    compute: Callable[[Sequence[_Work]], Sequence[Any]]  # one result for each of the works that run together
-    item: Any = None
-    kind: Hashable = None
-    most: int = 1
-    can_yield: bool = False
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class _Work:
-    """A ticket with what travels beside it."""
-
-    ticket: Ticket
-    call: _Call
-    future: asyncio.Future[Any]
-    border: Border
-    reason: str = ""
-    ahead: tuple[int, ...] = ()
-    company: int = 0
-    urgency: Urgency = Urgency.BACKGROUND
-
-
 class CpuScheduler:
     """Decides for all lanes of one process; its `watchers` are told what became of each job."""
 
@@ -81,8 +57,8 @@ class CpuScheduler:
         self._clock = clock
         self._lanes: dict[str, LaneFacts] = {}
         self._policy = Policy(rules=rules, cores=cores, lanes=self._lanes)
-        self._waiting: dict[int, _Work] = {}
-        self._running: dict[int, list[_Work]] = {}
+        self._waiting: dict[int, Work] = {}
+        self._running: dict[int, list[Work]] = {}
         self._numbers = count(1)
         self._pumping = False  # a decision is about to be made
         self._pools: dict[str, ThreadPoolExecutor] = {}
@@ -153,9 +129,9 @@ class CpuScheduler:
 
     # For the lanes.
 
-    def enter(self, lane: str, job: Job, call: _Call) -> _Work:
+    def enter(self, lane: str, job: Job, call: Call) -> Work:
         """A job begins to wait; it may begin to run at once."""
-        start_ns = time.thread_time_ns()
+        start_ns = thread_time_ns()
         if lane in self._closed:
             raise EngineError(CLOSED)
         ticket = Ticket(
@@ -169,14 +145,13 @@ class CpuScheduler:
             most=call.most,
             can_yield=call.can_yield,
         )
-        future = asyncio.get_running_loop().create_future()
-        work = _Work(ticket=ticket, call=call, future=future, border=Border())
+        work = Work(ticket, call, asyncio.get_running_loop().create_future(), Border())
         self._waiting[ticket.number] = work
         self._pump_soon()
-        self.overhead.add(time.thread_time_ns() - start_ns)
+        work.deciding_ns = thread_time_ns() - start_ns
         return work
 
-    def give_up(self, work: _Work) -> None:
+    def give_up(self, work: Work) -> None:
         """Whoever asked for it does not want it any more."""
         if self._waiting.pop(work.ticket.number, None) is not None:
             now_ns = self._clock.now_ns()
@@ -214,119 +189,105 @@ class CpuScheduler:
         self._pumping = False
         if not self._waiting:
             return
-        start_ns = time.thread_time_ns()
+        start_ns = thread_time_ns()
         now_ns = self._clock.now_ns()
-        if len(self._waiting) > 1:  # else there is nobody to share with
+        before = list(self._waiting.values())
+        begun = self._chosen(before, now_ns)
+        chosen_ns = thread_time_ns()
+        for works in begun:
+            self._hand_over(works)
+        _share(before, deciding_ns=chosen_ns - start_ns)
+        if begun:
+            _share([work for works in begun for work in works], handing_ns=thread_time_ns() - chosen_ns)
+
+    def _chosen(self, before: list[Work], now_ns: int) -> list[list[Work]]:
+        """What begins now, removed from those that wait; those who make way for others are asked to."""
+        if len(before) == 1 and not self._running:  # as mostly: there is nothing to choose
+            self._waiting.clear()
+            self._note_begin(before, now_ns)
+            return [before]
+        if len({SIDES[work.ticket.job.stage] for work in before}) > 1:  # else there is nobody to share with
             self._policy.hear_share = hear_share(self.signs(), self._policy.rules)
         moment = self._policy.at(now_ns)
         running = [works[0].ticket for works in self._running.values()]
-        while choice := moment.choose([work.ticket for work in self._waiting.values()], running):
+        begun: list[list[Work]] = []
+        while self._waiting:
+            choice = moment.choose([work.ticket for work in self._waiting.values()], running)
+            if choice is None:
+                self._note_waiting(moment, running)
+                break
             works = [self._waiting.pop(ticket.number) for ticket in (choice.ticket, *choice.company)]
-            self._begin(works, now_ns)
-            running = [works[0].ticket for works in self._running.values()]
-        if self._waiting:
-            self._note_waiting(moment, running)
-        self.overhead.more(time.thread_time_ns() - start_ns)
+            self._note_begin(works, now_ns)
+            begun.append(works)
+            running.append(works[0].ticket)
+        return begun
+
+    def _note_begin(self, works: list[Work], now_ns: int) -> None:
+        for work in works:
+            work.ticket.started_ns = now_ns
+            work.company = len(works) - 1
+            work.urgency = work.ticket.claim.urgency
+            if work.urgency <= Urgency.DRAFT:
+                self._waits.append((now_ns, now_ns - work.ticket.since_ns))
+        self._running[works[0].ticket.number] = works
 
     def _note_waiting(self, moment: Moment, running: Sequence[Ticket]) -> None:
         for work in self._waiting.values():
             if not work.reason:
                 work.reason = moment.obstacle(work.ticket, running) or "others go first"
                 work.ahead = tuple(ticket.number for ticket in running)
+        if all(works[0].border.is_asked for works in self._running.values() if works[0].ticket.can_yield):
+            return  # whoever can make way does so already
         for ticket in moment.make_way([work.ticket for work in self._waiting.values()], running):
             for work in self._running[ticket.number]:
                 work.border.ask()
 
-    def _begin(self, works: list[_Work], now_ns: int) -> None:
-        loop = asyncio.get_running_loop()
-        first = works[0]
-        for work in works:
-            work.ticket.started_ns = now_ns
-            work.company = len(works) - 1
-            work.urgency = Urgency(work.ticket.claim.urgency)
-            if work.urgency <= Urgency.DRAFT:
-                self._waits.append((now_ns, now_ns - work.ticket.since_ns))
-        self._running[first.ticket.number] = works
+    def _hand_over(self, works: list[Work]) -> None:
+        loop, clock = asyncio.get_running_loop(), self._clock
+        first = works[0].ticket
 
         def compute() -> None:
-            results: Sequence[Any] = ()
-            error: BaseException | None = None
-            began_ns = self._clock.now_ns()
+            ending = computed(works, clock.now_ns)
             try:
-                with doing(tuple(Errand(job=work.ticket.job, claim=work.ticket.claim) for work in works)):
-                    results = first.call.compute(works)
-            except BaseException as failure:  # noqa: BLE001 - handed to whoever waits for the result
-                error = failure
-            ended_ns = self._clock.now_ns()
-            try:
-                loop.call_soon_threadsafe(self._ended, works, results, error, began_ns, ended_ns)
+                loop.call_soon_threadsafe(self._ended, works, ending)
             except RuntimeError:  # the loop was closed over our head: nobody waits any more
                 return
 
         try:
-            self._pools[first.ticket.lane].submit(compute)
+            self._pools[first.lane].submit(compute)
         except RuntimeError:  # the pool was shut down
-            del self._running[first.ticket.number]
-            for work in works:
-                if not work.future.done():
-                    work.future.set_exception(EngineError(CLOSED))
+            del self._running[first.number]
+            settle(works, Ending((), EngineError(CLOSED), 0, 0))
 
-    def _ended(
-        self, works: list[_Work], results: Sequence[Any], error: BaseException | None, began_ns: int, ended_ns: int
-    ) -> None:
-        start_ns = time.thread_time_ns()
-        first = works[0].ticket
+    def _ended(self, works: list[Work], ending: Ending) -> None:
+        start_ns = thread_time_ns()
+        first, ended_ns = works[0].ticket, ending.ended_ns
         del self._running[first.number]
-        took_ns = ended_ns - began_ns
+        took_ns = ended_ns - ending.began_ns
         core_ns = took_ns * self._lanes[first.lane].cores
         self._policy.usage.add(SIDES[first.job.stage], core_ns, ended_ns, self._policy.rules)
         self._busy.append((ended_ns, core_ns))
         self._forget_before_window(ended_ns)
-        if error is None and not first.can_yield and len(works) == 1:
+        if ending.error is None and not first.can_yield and len(works) == 1:
             self.estimates.learn(first.lane, first.job, first.estimate_ns, took_ns)
         if first.job.stage is Stage.THINK and works[0].border.passed > 1:
             self._tokens_per_s = (ended_ns, works[0].border.passed * SECOND_NS / max(1, ended_ns - first.since_ns))
-        for place, work in enumerate(works):
-            self._tell(work, ended_ns, failed=error is not None)
-            if work.future.done():
-                continue
-            if error is None:
-                work.future.set_result(results[place])
-            else:
-                work.future.set_exception(error)
+        learned_ns = thread_time_ns()
+        settle(works, ending)
         self._pump_soon()
-        self.overhead.more(time.thread_time_ns() - start_ns)
+        _share(works, deciding_ns=learned_ns - start_ns, handing_ns=thread_time_ns() - learned_ns)
+        for work in works:
+            self._tell(work, ended_ns, failed=ending.error is not None)
 
-    def _tell(self, work: _Work, ended_ns: int, *, dropped: bool = False, failed: bool = False) -> None:
-        if not self.watchers:
-            return
-        ticket = work.ticket
-        decision = Decision(
-            number=ticket.number,
-            caller=ticket.claim.caller,
-            turn=ticket.claim.turn,
-            claim=ticket.claim.number,
-            stage=str(ticket.job.stage),
-            lane=ticket.lane,
-            size=ticket.job.size,
-            urgency=work.urgency.name.lower(),
-            asked_ns=ticket.since_ns,
-            began_ns=ticket.started_ns,
-            ended_ns=ended_ns,
-            deadline_ns=ticket.deadline_ns,
-            estimate_ns=ticket.estimate_ns,
-            company=work.company,
-            kind=_written(ticket.kind) if ticket.most > 1 else "",
-            most=ticket.most,
-            can_yield=ticket.can_yield,
-            reason=work.reason,
-            ahead=work.ahead,
-            made_way=work.border.is_asked and ticket.can_yield,
-            dropped=dropped or work.future.cancelled(),
-            failed=failed,
-        )
-        for watch in self.watchers:
-            watch(decision)
+    def _tell(self, work: Work, ended_ns: int, *, dropped: bool = False, failed: bool = False) -> None:
+        telling_ns = 0
+        if self.watchers:
+            start_ns = thread_time_ns()
+            decision = work.decision(ended_ns, dropped=dropped, failed=failed)
+            for watch in self.watchers:
+                watch(decision)
+            telling_ns = thread_time_ns() - start_ns
+        self.overhead.ended(deciding_ns=work.deciding_ns, handing_ns=work.handing_ns, telling_ns=telling_ns)
 
 
 class CpuLane:
@@ -338,19 +299,19 @@ class CpuLane:
         self._pool = pool
 
     async def run(self, job: Job, call: Callable[[], Result]) -> Result:
-        result: Result = await self._result(job, _Call(compute=lambda _: (call(),)))
+        result: Result = await self._result(job, Call(compute=lambda _: (call(),)))
         return result
 
     async def run_yielding(self, job: Job, call: Callable[[Border], Result]) -> Result:
         compute = lambda works: (call(works[0].border),)  # noqa: E731
-        result: Result = await self._result(job, _Call(compute=compute, can_yield=True))
+        result: Result = await self._result(job, Call(compute=compute, can_yield=True))
         return result
 
     async def run_batch(
         self, job: Job, item: Item, call: Callable[[Sequence[Item]], Sequence[Result]], *, kind: Hashable, most: int
     ) -> Result:
         compute = lambda works: call([work.call.item for work in works])  # noqa: E731
-        result: Result = await self._result(job, _Call(compute=compute, item=item, kind=kind, most=most))
+        result: Result = await self._result(job, Call(compute=compute, item=item, kind=kind, most=most))
         return result
 
     async def load(self, call: Callable[[], Result]) -> Result:
@@ -359,7 +320,7 @@ class CpuLane:
     def close(self) -> None:
         self._scheduler.close(self._name)
 
-    async def _result(self, job: Job, call: _Call) -> Any:
+    async def _result(self, job: Job, call: Call) -> Any:
         work = self._scheduler.enter(self._name, job, call)
         try:
             return await work.future
@@ -368,10 +329,11 @@ class CpuLane:
             raise
 
 
-def _written(kind: Hashable) -> str:
-    """A kind of job as another process can tell it from others: its words and numbers, without the engine itself."""
-    parts = kind if isinstance(kind, tuple) else (kind,)
-    return " ".join(str(part) for part in parts if isinstance(part, (str, int, tuple)))
+def _share(works: Sequence[Work], *, deciding_ns: int = 0, handing_ns: int = 0) -> None:
+    """Charge these with equal parts."""
+    for work in works:
+        work.deciding_ns += deciding_ns // len(works)
+        work.handing_ns += handing_ns // len(works)
 
 
 def settle_thread_quietly(nice: int, cores: tuple[int, ...]) -> None:

@@ -1,11 +1,11 @@
 """Which jobs run on which lanes in, how fast each gets on and which is the next to reach something out.
 
 Cores are divided between threads as the Linux scheduler divides them: by a weight that falls by 1.25 with each step of
-niceness. Who is given more than they can use leaves the rest to the others. All jobs of a lane get on alike, so a lane
+niceness; core_shares.py says what that leaves to calls of several threads. All jobs of a lane get on alike, so a lane
 has one clock, which counts the work that each of its jobs has done; where a job reaches something is a mark on it.
 A lane that shares its cores runs its jobs as one batch, which takes longer with each of them.
 Units: ns, of time and of work; a job that is alone does one of work in one of time. Threads: pure.
-What it does not know: caches, memory, and threads that spin for others: it is kind to whoever crowds the cores.
+What it does not know: caches and memory.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from antiphon.scheduling.core_shares import Want, paces
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -23,9 +25,10 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 WEIGHT_A_STEP = 1.25  # of niceness: the table in Linux's kernel/sched/core.c is this to the power of the step
-# A reply more in the language model's batch makes each of its steps longer by this part of one alone. A guess between
-# none (the weights are read once for all) and one (small models compute as long as they read); to be measured.
-ONE_REPLY_MORE = 0.2
+# A reply more in the language model's batch makes each of its steps longer by this part of one alone: a small model's
+# step computes as long as it reads. Two and four replies together added 0.88 and 0.73 of one with two threads, 1.30 and
+# 1.04 with one (results/beside.json), the reading of each other's prompts among it.
+ONE_REPLY_MORE = 1.0
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -47,9 +50,10 @@ class _LaneClock(Generic[Item]):
     rate: float = 0.0
     marks: list[tuple[float, int, Run[Item], object]] = field(default_factory=list)
 
-    def threads(self) -> int:
-        """That want a core."""
-        return self.facts.cores * (min(1, self.jobs) if self.facts.shares_cores else self.jobs)
+    def want(self) -> Want:
+        """What its jobs want of the cores."""
+        calls = min(1, self.jobs) if self.facts.shares_cores else self.jobs
+        return Want(calls, self.facts.cores, self.weight)
 
 
 class Processor(Generic[Item]):
@@ -70,6 +74,7 @@ class Processor(Generic[Item]):
         self._now_ns = 0.0
         self._numbers = count()
         self._is_settled = True
+        self._known: dict[tuple[int, ...], tuple[tuple[float, ...], float]] = {}  # jobs of each lane -> paces
         self._lanes: dict[str, _LaneClock[Item]] = {
             lane.name: _LaneClock(lane, WEIGHT_A_STEP**-lane.nice if uses_nice else 1.0) for lane in lanes
         }
@@ -130,23 +135,11 @@ class Processor(Generic[Item]):
         if self._is_settled:
             return
         self._is_settled = True
-        hungry = [clock for clock in self._lanes.values() if clock.jobs]
-        left = self.cores
-        self.busy = 0.0
-        while hungry:
-            threads = sum(clock.threads() * clock.weight for clock in hungry)
-            share = left / threads  # of a core, for a thread of weight 1
-            sated = [clock for clock in hungry if clock.weight * share >= 1.0]
-            for clock in sated or hungry:
-                each = 1.0 if sated else clock.weight * share
-                self._give(clock, each)
-                left -= each * clock.threads()
-            if not sated:
-                break
-            hungry = [clock for clock in hungry if clock not in sated]
-
-    def _give(self, clock: _LaneClock[Item], each: float) -> None:
-        """So much of a core to each of its threads."""
-        slower = 1.0 + self._one_reply_more * (clock.jobs - 1) if clock.facts.shares_cores else 1.0
-        clock.rate = max(each, 1e-9) / slower
-        self.busy += each * clock.threads()
+        key = tuple(clock.jobs for clock in self._lanes.values())
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = paces(self.cores, [clock.want() for clock in self._lanes.values()])
+        found, self.busy = known
+        for clock, pace in zip(self._lanes.values(), found, strict=True):
+            more = max(0, clock.jobs - 1) if clock.facts.shares_cores else 0
+            clock.rate = max(pace, 1e-9) / (1.0 + self._one_reply_more * more)

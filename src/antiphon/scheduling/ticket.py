@@ -55,9 +55,11 @@ class Ticket:
     @property
     def deadline_ns(self) -> int:
         """By when it is wanted."""
-        for own in (self.job.deadline_ns, self.claim.deadline_ns):
-            if own is not None:
-                return own
+        own_ns = self.job.deadline_ns
+        if own_ns is None:
+            own_ns = self.claim.deadline_ns
+        if own_ns is not None:
+            return own_ns
         return self.since_ns + WANTED_WITHIN_NS[self.claim.urgency]
 
 

@@ -122,11 +122,37 @@ def workload_of(decisions: Iterable[Decision], *, name: str = "the recording") -
             grouped.setdefault((row.caller, turn), []).append(row)
     if not grouped:
         raise CallerError(f"no turn of a caller is in {name}", hint=HINT)
+    grouped = _joined(grouped)
     try:
         turns = tuple(_turn(rows) for rows in grouped.values())
     except (ValueError, KeyError) as error:
         raise CallerError(f"{name} has a decision of an unknown stage or urgency", hint=HINT) from error
     return Workload(turns=turns, period_ns=_period_ns(grouped))
+
+
+def _joined(grouped: Mapping[tuple[int, int], list[Decision]]) -> dict[tuple[int, int], list[Decision]]:
+    """The same, with turns that nothing was said to, a cough or what is done beforehand, as parts of answered ones.
+
+    Where nobody was answered nothing is joined.
+    """
+    if not any(_is_answered(rows) for rows in grouped.values()):
+        return dict(grouped)
+    joined: dict[tuple[int, int], list[Decision]] = {}
+    open_turn: dict[int, tuple[int, int]] = {}  # of each caller, the one that takes what follows
+    for key in sorted(grouped):
+        caller, rows = key[0], grouped[key]
+        current = open_turn.get(caller)
+        if current is None or (_is_answered(rows) and _is_answered(joined[current])):
+            open_turn[caller] = current = key
+        joined.setdefault(current, []).extend(rows)
+    return joined
+
+
+def _is_answered(rows: Iterable[Decision]) -> bool:
+    return any(
+        row.stage == Stage.SPEAK and row.urgency in {"playback", "confirmed", "draft"} and not row.dropped
+        for row in rows
+    )
 
 
 def _note(path: Path) -> str:

@@ -1,21 +1,24 @@
 """What became of the engines' jobs in, Prometheus' counts of it out.
 
-Waits and times by stage and class, how wrong the estimates were, how busy the cores are, what deciding costs.
+Waits and times by stage and class, how wrong the estimates were, how busy the cores are, what the scheduler costs.
 Units: seconds. Threads: the event loop; a decision costs three observations.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from prometheus_client import Counter, Gauge, Histogram
 
 from antiphon.core.clock import SECOND_NS
+from antiphon.scheduling.overhead import PARTS
 
 if TYPE_CHECKING:
     from antiphon.scheduling.cpu_lanes import CpuScheduler
     from antiphon.scheduling.decisions import Decision
+    from antiphon.scheduling.overhead import Account
     from antiphon.serve.metrics import Metrics
 
 WAIT_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1.0, 2.5)
@@ -69,12 +72,16 @@ class JobMetrics:
         )
         self._busy = Gauge("antiphon_cores_busy_ratio", "Part of the cores that engines took lately", registry=registry)
         self._jobs = Gauge("antiphon_scheduler_jobs", "Engine calls decided about", registry=registry)
-        self._deciding = Gauge(
-            "antiphon_scheduler_seconds", "Time of the event loop that deciding took, in all", registry=registry
+        self._spent = Gauge(
+            "antiphon_scheduler_seconds",
+            "Processor time of the event loop that the scheduler took, in all, by what for",
+            ["part"],
+            registry=registry,
         )
-        self._deciding_p99 = Gauge(
+        self._spent_p99 = Gauge(
             "antiphon_scheduler_job_p99_seconds",
-            "Time of the event loop that deciding took for a job, P99 of the latest 4096",
+            "Processor time of the event loop that the scheduler took for a job, P99 of the latest 4096",
+            ["part"],
             registry=registry,
         )
 
@@ -83,8 +90,10 @@ class JobMetrics:
         scheduler.watchers.append(self._take)
         self._busy.set_function(lambda: scheduler.pressure(1).busy)
         self._jobs.set_function(lambda: float(scheduler.overhead.jobs))
-        self._deciding.set_function(lambda: scheduler.overhead.total_ns / SECOND_NS)
-        self._deciding_p99.set_function(lambda: scheduler.overhead.p99_ns / SECOND_NS)
+        for name in PARTS:
+            account = scheduler.overhead.part(name)
+            self._spent.labels(name).set_function(partial(_total_s, account))
+            self._spent_p99.labels(name).set_function(partial(_p99_s, account))
 
     def _take(self, decision: Decision) -> None:
         if decision.dropped and decision.took_ns == 0:  # it never began
@@ -109,3 +118,11 @@ class JobMetrics:
             missed=self._missed.labels(stage, urgency),
             made_way=self._made_way.labels(stage),
         )
+
+
+def _total_s(account: Account) -> float:
+    return account.total_ns / SECOND_NS
+
+
+def _p99_s(account: Account) -> float:
+    return account.p99_ns / SECOND_NS
