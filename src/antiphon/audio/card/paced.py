@@ -38,6 +38,7 @@ class PacedCard:
     loses_when_unplugged: bool = False  # as a plugin does whose server has ended: only opening it tells that it is gone
     heard: list[bytes] = field(default_factory=list)
     opened: int = 0
+    since_ns: int = 0  # when its microphone was opened first
     system: str = "paced"
 
     def form(self, ask: Ask) -> Form:
@@ -82,7 +83,9 @@ class PacedCapture:
         said = np.repeat(card.said[:, None], form.channels, axis=1)
         scaled = {"i2": said, "i4": said.astype("<i4") << 16, "f4": said.astype("<f4") / 32_768}[form.sample_type]
         self._bytes = np.ascontiguousarray(scaled).data.cast("B")
-        self._place = 0  # in the clip, in samples
+        card.since_ns = card.since_ns or self._start_ns
+        said_ns = self._start_ns - card.since_ns  # one that is opened again has gone on saying
+        self._place = ns_to_samples(said_ns, form.rate_hz) % len(card.said)  # in the clip, in samples
 
     def due_ns(self, now_ns: int) -> int | None:  # noqa: ARG002 - the contract has it
         return self._start_ns + samples_to_ns(self._taken + self._wake_samples, self.form.rate_hz)
