@@ -8,7 +8,7 @@ which that is known is counted too. Policies take turns in blocks, with twice as
 them, or none. It would be wrong if what the card lost were pauses alone: xruns are counted.
 
     python bench/onsets.py --rounds 6 --block-s 60 --out results/onsets.json       # 20 minutes: 1400 of each policy
-    python bench/onsets.py --rounds 10 --block-s 60 --out results/onsets.json      # half an hour: 2500 of each under load
+    python bench/onsets.py --rounds 6 --block-s 60 --out results/onsets.json       # 20 min: 1400 of each policy
     python bench/onsets.py --rounds 1 --block-s 5                                  # whether it works
 """
 
