@@ -7,7 +7,6 @@ said (`choose`). An onset is detected if a voice is found to begin, in the sound
 which that is known is counted too. Policies take turns in blocks, with twice as many busy processes as cores beside
 them, or none. It would be wrong if what the card lost were pauses alone: xruns are counted.
 
-    python bench/onsets.py --rounds 6 --block-s 60 --out results/onsets.json       # 20 minutes: 1400 of each policy
     python bench/onsets.py --rounds 6 --block-s 60 --out results/onsets.json       # 20 min: 1400 of each policy
     python bench/onsets.py --rounds 1 --block-s 5                                  # whether it works
 """

@@ -49,8 +49,8 @@ def jack(folder: Path) -> Iterator[dict[str, str]]:
         "JACK_NO_START_SERVER": "1",
         "ALSA_CONFIG_PATH": str(folder / "asound.conf"),
     }
-    command = ["jackd", "--no-realtime", "--no-mlock", "--name", name, "--driver", "dummy"]
-    command += ["--rate", str(RATE_HZ), "--period", str(PERIOD_SAMPLES)]
+    command = ["jackd", "--no-realtime", "--no-mlock", "-n", name, "-d", "dummy"]
+    command += ["-r", str(RATE_HZ), "-p", str(PERIOD_SAMPLES)]
     server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         until = time.monotonic() + 15
