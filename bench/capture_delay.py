@@ -1,11 +1,12 @@
 """How old a captured sample is when the conversation's process has it as a frame, ready for the voice detector.
 
 From a period's last sample, by the card's own time stamps, to the call that hands the frame on. Through the paced card
-of tests, or through ALSA and PortAudio on null sinks of a PipeWire of its own (needs what scripts/sound installs); with
-the audio process, and with the same loop in a thread of the conversation's process; the latter beside nothing, busy
-processes (twice as many as cores) and a thread of the same process that computes in Python without end. The ways take
-turns in blocks. It would be wrong if a device's stamps were: PipeWire's plugin stamps with the time at which it is
-asked, so what its graph holds back is in `delay` alone, and PortAudio counts its own buffers in.
+of tests, through ALSA and PortAudio on null sinks of a PipeWire of its own, and through ALSA's plugin on the dummy
+driver of a JACK of its own (all but the first need what scripts/sound installs); with the audio process, and with the
+same loop in a thread of the conversation's process; beside nothing, busy processes (twice as many as cores) and a
+thread of the conversation's process that computes in Python without end. The ways take turns in blocks. It would be
+wrong if a device's stamps were: PipeWire's plugin stamps with the time at which it is asked, so what its graph holds
+back is in `delay` alone, and PortAudio counts its own buffers in.
 
     PYTHONPATH=. python bench/capture_delay.py --rounds 10 --block-s 30 --out results/capture_delay.json
     PYTHONPATH=. python bench/capture_delay.py --systems paced --rounds 1 --block-s 2
@@ -26,7 +27,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
-from tests.sound.server import missing, pipewire
+from tests.sound import jack, server
 
 from antiphon.audio.card.link import SoundLink
 from antiphon.audio.card.process import Order
@@ -35,7 +36,7 @@ from antiphon.hardware.audio_plan import plan_audio
 from antiphon.hardware.probe_rights import probe_rights
 from antiphon.lab.machine import Load, fingerprint
 
-SYSTEMS = ("paced", "alsa", "portaudio")
+SYSTEMS = ("paced", "alsa", "portaudio", "jack")
 PLACES = ("process", "thread")
 LOADS = ("idle", "processes", "thread")
 WARM = 50  # frames after the opening
@@ -44,7 +45,9 @@ WARM = 50  # frames after the opening
 def block(system: str, place: str, load: str, seconds: float, policy: str) -> dict[str, object]:
     """Delays of a block in ns, and what the card said of itself."""
     rights, _ = probe_rights()
-    sound = SoundSettings(system=system, own_process=place == "process")  # type: ignore[arg-type]
+    name = jack.NAME if system == "jack" else ""
+    by = "alsa" if name else system
+    sound = SoundSettings(system=by, input=name, output=name, own_process=place == "process")  # type: ignore[arg-type]
     order = Order(sound=sound, plan=plan_audio(rights, policy), voice_hz=24_000)  # type: ignore[arg-type]
     delays: list[int] = []
     notes: list[object] = []
@@ -96,12 +99,18 @@ def main() -> None:
     others: dict[tuple[str, str, str], dict[str, object]] = {}
     steals = []
     with ExitStack() as stack:
-        environment = dict(os.environ)
-        if set(arguments.systems.split(",")) - {"paced"}:
-            if missing():
-                sys.exit(f"not installed: {missing()}")
+        environments = {system: dict(os.environ) for system in SYSTEMS}
+        systems = set(arguments.systems.split(","))
+        for needed, what in (({"alsa", "portaudio"}, server), ({"jack"}, jack)):
+            if systems & needed and what.missing():
+                sys.exit(f"not installed: {what.missing()}")
+        if systems & {"alsa", "portaudio"}:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pw.")))
-            environment = stack.enter_context(pipewire(folder)).environment
+            running = stack.enter_context(server.pipewire(folder))
+            environments["alsa"] = environments["portaudio"] = running.environment
+        if "jack" in systems:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="jk.")))
+            environments["jack"] = stack.enter_context(jack.jack(folder))
         for _ in range(arguments.rounds):
             for load in arguments.loads.split(","):
                 for place in arguments.places.split(","):
@@ -109,7 +118,9 @@ def main() -> None:
                         meter = Load()
                         command = [sys.executable, __file__, "--one", system, place, load]
                         command += ["--block-s", str(arguments.block_s), "--policy", arguments.policy]
-                        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+                        done = subprocess.run(
+                            command, env=environments[system], capture_output=True, text=True, check=True
+                        )
                         found = json.loads(done.stdout)
                         key = load, place, system
                         delays.setdefault(key, []).extend(found["delays"])

@@ -99,7 +99,7 @@ def pipewire(folder: Path) -> Iterator[Server]:
     """Start one in an empty folder with a short name, for sockets lie in it; wait until its nodes are there."""
     folder.chmod(0o700)
     settings = folder / "config" / "pipewire" / "pipewire.conf.d"
-    settings.mkdir(parents=True)
+    settings.mkdir(parents=True, exist_ok=True)
     (settings / "nodes.conf").write_text(NODES, encoding="utf-8")
     server = Server(folder)
     address = server.environment["DBUS_SESSION_BUS_ADDRESS"]  # the session manager does not start without a bus

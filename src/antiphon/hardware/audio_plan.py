@@ -110,13 +110,14 @@ def _allowed(rights: Rights) -> dict[AudioPolicy, str]:
     found: dict[AudioPolicy, str] = {}
     if rights.fifo_priority > 0:
         found["fifo"] = (
-            f"A priority of up to {rights.fifo_priority} may be had; under four busy neighbours it woke 0.2 ms late at "
-            f"worst, a deadline 2.3 ms, no policy 8.5 ms."
+            f"A priority of up to {rights.fifo_priority} may be had; under four busy neighbours one wake-up of 1000 "
+            f"was 1.0 ms late, with a deadline 0.3 ms, without a policy 5.0 ms; a deadline's budget may be refused "
+            f"or used up."
         )
     if rights.deadline:
         found["deadline"] = (
-            "There is no right to a fixed priority, but one to deadlines: under four busy neighbours it woke "
-            "2.3 ms late at worst, 8.5 ms without."
+            "There is no right to a fixed priority, but one to deadlines: under four busy neighbours one wake-up of "
+            "1000 was 0.3 ms late, without 5.0 ms."
         )
     if rights.rtkit:
         found["rtkit"] = f"There is a service that grants a priority of {RTKIT_PRIORITY}, and no stronger right."

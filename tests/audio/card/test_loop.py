@@ -155,6 +155,18 @@ def test_an_unplugged_card_is_told_and_comes_back(desk):
     assert abs(back.captured_ns - first.captured_ns - back.pos_samples * 62_500) < 8_000_000
 
 
+def test_a_card_that_is_gone_when_its_period_is_to_grow_is_told_as_gone(desk):
+    """A server that ends loses sound first, and cannot be opened with the longer period that is meant to help."""
+    table = desk(SoundSettings(system="paced"))
+    table.run(1500)  # what is lost in its first second says nothing
+    table.card.loses_when_unplugged = True
+    table.card.is_plugged = False
+    table.run(100)
+
+    assert {"in", "out"} == {note.side for note in table.told("gone")}
+    assert not table.told("tuned")
+
+
 def test_an_absent_card_is_told_with_a_remedy(desk):
     table = desk(FIXED, is_plugged=False)
     table.run(100)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections import deque
 from contextlib import suppress
 from ctypes import byref, c_int, c_long, c_uint, c_ulong, c_void_p
 from pathlib import Path
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 DEFAULT = "default"
 MOST_CHANNELS = 32
 STALLED_NS = 2 * SECOND_NS  # a device that neither gives nor takes for so long is gone, whatever it says
+MOST_BREAKS = 20  # within STALLED_NS: a plugin whose server is gone can be prepared for ever
 MOST_DELAY_NS = SECOND_NS  # of what lies between the buffer and the air; more is a driver's mistake
 NO_DEVICE = (
     "plug one in, start PipeWire or PulseAudio (with pipewire-alsa or libasound2-plugins), or name another: "
@@ -77,6 +79,7 @@ class _Pcm:
             self.close()
             raise
         self.resumes = 0
+        self._broken_ns: deque[int] = deque(maxlen=MOST_BREAKS)
         self._avail = library.function("pcm_avail" if no_wake_ups else "pcm_avail_update")
         self._begin, self._commit = library.function("pcm_mmap_begin"), library.function("pcm_mmap_commit")
         self._revents = library.function("pcm_poll_descriptors_revents")
@@ -211,8 +214,11 @@ class _Pcm:
         """What was borrowed was read or filled; how many samples that were, or an error."""
         return int(self._commit(self.handle, self._offset, self._count))
 
-    def mend(self, error: int) -> Fault:
-        """After a negative result: set going again what can be."""
+    def mend(self, error: int, now_ns: int) -> Fault:
+        """After a negative result: set going again what can be; what breaks off again and again is gone."""
+        self._broken_ns.append(now_ns)
+        if len(self._broken_ns) == MOST_BREAKS and now_ns - self._broken_ns[0] < STALLED_NS:
+            return Fault.GONE
         what = remedy(error, self.resumes)
         if what is Remedy.RESUME:
             self.resumes += 1
@@ -271,7 +277,7 @@ class AlsaCapture:
         pcm.hush()
         available = pcm.available()
         if available < 0:
-            return Took(0, now_ns, self._mend(available))
+            return Took(0, now_ns, self._mend(available, now_ns))
         wanted = min(available, len(into) // block)
         if wanted or self._moved_ns is None:
             self._moved_ns = now_ns
@@ -281,22 +287,22 @@ class AlsaCapture:
         while done < wanted:
             run = pcm.borrow(wanted - done)
             if isinstance(run, int):
-                return Took(done, end_ns, self._mend(run))
+                return Took(done, end_ns, self._mend(run, now_ns))
             samples = len(run) // block
             if not samples:
                 break
             into[done * block : (done + samples) * block] = run
             given = pcm.give_back()
             if given < 0:
-                return Took(done, end_ns, self._mend(given))
+                return Took(done, end_ns, self._mend(given, now_ns))
             done += samples
         if self._due_ns is not None:
             missing = max(1, self._wake_samples - (available - done))
             self._due_ns = now_ns + samples_to_ns(missing, self.form.rate_hz)
         return Took(done, end_ns)
 
-    def _mend(self, error: int) -> Fault:
-        fault = self._pcm.mend(error)
+    def _mend(self, error: int, now_ns: int) -> Fault:
+        fault = self._pcm.mend(error, now_ns)
         if fault is Fault.LOST and self._pcm.state() == lib.PREPARED and self._pcm.start() < 0:
             return Fault.GONE
         return fault
@@ -342,7 +348,7 @@ class AlsaPlayback:
         pcm.hush()
         available = pcm.available()
         if available < 0:
-            fault = pcm.mend(available)
+            fault = pcm.mend(available, now_ns)
             self._is_started = self._is_started and fault is Fault.NONE
             return Queued(0, fault)
         if available != self._available or not self._is_started:

@@ -193,6 +193,9 @@ class Loop:
             way.ask = replace(way.ask, period=changed.period)
             self._close(way)
             self._try(way, now_ns)
+            if way.device is None:  # what was lost, it lost by going
+                self.tell(Note(what="gone", side=way.side))
+                return
         else:
             way.lane.wait_for(changed.wake_periods)
         numbers = {"period": changed.period, "wake_periods": changed.wake_periods}

@@ -35,8 +35,10 @@ class PacedCard:
     sample_type: SampleType = "i2"
     keeps: bool = False  # what was played, in `heard`
     is_plugged: bool = True
+    loses_when_unplugged: bool = False  # as a plugin does whose server has ended: only opening it tells that it is gone
     heard: list[bytes] = field(default_factory=list)
     opened: int = 0
+    since_ns: int = 0  # when its microphone was opened first
     system: str = "paced"
 
     def form(self, ask: Ask) -> Form:
@@ -81,7 +83,9 @@ class PacedCapture:
         said = np.repeat(card.said[:, None], form.channels, axis=1)
         scaled = {"i2": said, "i4": said.astype("<i4") << 16, "f4": said.astype("<f4") / 32_768}[form.sample_type]
         self._bytes = np.ascontiguousarray(scaled).data.cast("B")
-        self._place = 0  # in the clip, in samples
+        card.since_ns = card.since_ns or self._start_ns
+        said_ns = self._start_ns - card.since_ns  # one that is opened again has gone on saying
+        self._place = ns_to_samples(said_ns, form.rate_hz) % len(card.said)  # in the clip, in samples
 
     def due_ns(self, now_ns: int) -> int | None:  # noqa: ARG002 - the contract has it
         return self._start_ns + samples_to_ns(self._taken + self._wake_samples, self.form.rate_hz)
@@ -91,7 +95,8 @@ class PacedCapture:
 
     def read(self, into: memoryview, now_ns: int) -> Took:
         if not self._card.is_plugged:
-            return Took(0, now_ns, Fault.GONE)
+            self._start_ns, self._taken = now_ns, 0
+            return Took(0, now_ns, Fault.LOST if self._card.loses_when_unplugged else Fault.GONE)
         there = max(0, now_ns - self._start_ns) * self.form.rate_hz // 1_000_000_000 - self._taken
         if there > self.form.buffer_samples:  # nobody came in time: what was captured is overwritten
             self._start_ns, self._taken = now_ns, 0
@@ -138,7 +143,8 @@ class PacedPlayback:
 
     def queued(self, now_ns: int) -> Queued:
         if not self._card.is_plugged:
-            return Queued(0, Fault.GONE)
+            self._start_ns, self._written = now_ns, self.form.buffer_samples  # it takes what is written, unheard
+            return Queued(0, Fault.LOST if self._card.loses_when_unplugged else Fault.GONE)
         if self._start_ns is None:
             return Queued(0)
         left = self._written - ns_to_samples(max(0, now_ns - self._start_ns), self.form.rate_hz)
