@@ -25,9 +25,9 @@ class TurnSettings:
 
     shortest_wait_ms: Annotated[int, "silence that a turn's end takes at least, however sure we are"] = 100
     longest_wait_ms: Annotated[int, "silence after which a turn is over, however unfinished it sounds"] = 1200
-    pause_ms: Annotated[int, "how long pauses inside a turn last: the longer, the more a doubt is waited out"] = 500
+    pause_ms: Annotated[int, "how long pauses inside a turn last: the longer, the more a doubt is waited out"] = 700
     cut_in_risk: Annotated[float, "who is less likely than this to go on is answered without further wait, 0 to 1"] = (
-        0.1
+        0.15
     )
     foresee: Annotated[bool, "a quick recognizer hears the words where the voice falters, pause or not"] = True
     doubt_ms: Annotated[int, "who would wait longer by the words alone asks for further opinions; 0: always"] = 100
