@@ -194,6 +194,52 @@ def test_a_microphone_that_is_denied(site: Site, visit: Open, pictures: Path) ->
         assert not [url for url in here.requests if "/v1/" in url]
 
 
+@pytest.mark.skipif(not HAS_WEBRTC, reason="scripts/setup webrtc")
+def test_a_page_behind_a_nat_asks_the_servers_stun_server(
+    language_model: LoopbackServer, visit: Open, tmp_path: Path
+) -> None:
+    """What is set for the server counts for the page's end of a call, too."""
+    from tests.serve.webrtc.stun_server import StunServer
+
+    with StunServer(("203.0.113.7", 4242)) as stun:
+        address = f"stun:127.0.0.1:{stun.port}"
+        flags = ("--set", f"models.language_model={language_model.url}", "--set", f"serve.webrtc_stun={address}")
+        with (
+            Site(ROOT / "examples" / "barista.py", tmp_path / "stun", flags) as site,
+            visit(site.url, silence(20.0), way="webrtc") as here,
+        ):
+            here.talk()
+            here.state("listening")
+            assert [[address]] == here.value("antiphon.transport.peer.getConfiguration().iceServers.map((one) => one.urls)")
+            assert "203.0.113.7 4242 typ srflx" in here.value("antiphon.transport.peer.localDescription.sdp")
+            assert [] == here.complaints
+
+
+LATE_MICROPHONE = """(() => {
+  const ask = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+  navigator.mediaDevices.getUserMedia = async (wanted) => {
+    const stream = await ask(wanted);
+    await new Promise((lend) => { window.lend = lend; });
+    window.lent = stream;
+    return stream;
+  };
+})()"""
+
+
+def test_a_microphone_that_is_lent_too_late_is_given_back(site: Site, visit: Open) -> None:
+    """Whoever ends while the browser still asks is not listened to afterwards, whatever they answer it."""
+    with visit(site.url) as here:
+        here.page.evaluate(LATE_MICROPHONE)
+        here.talk()
+        here.until("Boolean(window.lend)")
+        here.talk()
+        here.state("idle")
+        here.page.evaluate("() => window.lend()")
+        here.until("window.lent?.getTracks().every((track) => track.readyState === 'ended')")
+        assert "idle" == here.value("antiphon.state")
+        assert not [url for url in here.requests if "/v1/" in url]
+
+
 def test_an_insecure_page(site: Site, visit: Open) -> None:
     """A name that is not this machine's own, over plain http, gets no microphone from any browser."""
     flags = ("--host-resolver-rules=MAP shop.example 127.0.0.1",)

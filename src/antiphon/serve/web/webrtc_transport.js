@@ -20,7 +20,7 @@ export class RefusedError extends Error {
 
 export class WebRtcTransport {
   /**
-   * @param {{server: URL, secret: string, model: string}} where
+   * @param {{server: URL, secret: string, model: string, ice: RTCIceServer[]}} where
    * @param {import("./sound.js").Sound} sound
    * @param {import("./socket_transport.js").Listener} listener
    */
@@ -57,7 +57,7 @@ export class WebRtcTransport {
    */
   async open() {
     if (typeof RTCPeerConnection !== "function") throw new NoWebRtcError("this browser has no WebRTC");
-    const peer = new RTCPeerConnection();
+    const peer = new RTCPeerConnection({ iceServers: this.where.ice });
     this.peer = peer;
     for (const track of this.sound.stream.getAudioTracks()) peer.addTrack(track, this.sound.stream);
     peer.ontrack = ({ track, streams, receiver }) => {
