@@ -1,5 +1,5 @@
-// Where a WebSocket's line runs: in a worker if the page is the server's own, else, as browsers lend no worker to scripts
-// of another origin, in the page itself.
+// Where a WebSocket's line runs: in a worker if the page is the server's own, else in the page itself, for browsers lend
+// no worker to scripts of another origin, and a page's policy may forbid it.
 import { SocketLine } from "./socket_line.js";
 
 const WORKER = new URL("./socket_worker.js", import.meta.url);
@@ -13,8 +13,8 @@ const WORKER = new URL("./socket_worker.js", import.meta.url);
  * @returns {Line}
  */
 export function openLine(where, ends, tell) {
-  if (WORKER.origin !== location.origin) return new SocketLine(where, ends, tell);
-  const worker = new Worker(trusted(WORKER.href), { type: "module" });
+  const worker = thread();
+  if (!worker) return new SocketLine(where, ends, tell);
   worker.onmessage = ({ data }) => tell(data);
   worker.onerror = () => tell({ kind: "closed", code: 1006 }); // the server went away before it had sent the file
   worker.postMessage({ kind: "open", where, ends }, [ends.capture, ends.player]);
@@ -22,6 +22,16 @@ export function openLine(where, ends, tell) {
     send: (text) => worker.postMessage({ kind: "send", text }),
     close: () => worker.postMessage({ kind: "close" }),
   };
+}
+
+/** @returns {Worker | null} */
+function thread() {
+  if (WORKER.origin !== location.origin) return null;
+  try {
+    return new Worker(trusted(WORKER.href), { type: "module" });
+  } catch {
+    return null;
+  }
 }
 
 /** The page's policy takes addresses of scripts from here alone, and nothing but this one. @type {any} */
