@@ -44,7 +44,9 @@ BUFFER_MS = """(async () => {
   }
   return 0;
 })()"""
-DEVICES_MS = "[antiphon.sound.context.baseLatency, antiphon.sound.context.outputLatency].map((s) => Math.round(1000 * s))"
+DEVICES_MS = (
+    "[antiphon.sound.context.baseLatency, antiphon.sound.context.outputLatency].map((s) => Math.round(1000 * s))"
+)
 REST_S = 5.0  # for a reply of a dozen tokens to end
 AGENT = """
 from antiphon import Agent
@@ -81,7 +83,11 @@ async def talk(page: Page, address: str, way: str, seconds: float) -> list[dict[
     held_ms = await page.evaluate(BUFFER_MS)
     devices_ms = await page.evaluate(DEVICES_MS)
     for turn in turns:
-        print(f"{way}: page {turn['page']}, server {turn['server']}; {gaps} gaps, held {held_ms:.0f}", file=sys.stderr, flush=True)
+        print(
+            f"{way}: page {turn['page']}, server {turn['server']}; {gaps} gaps, held {held_ms:.0f}",
+            file=sys.stderr,
+            flush=True,
+        )
     told = {"gaps": gaps, "held_by_browser_ms": held_ms, "device_ms": devices_ms}
     return [{**turn, **told} for turn in turns]
 

@@ -28,17 +28,22 @@ SHARED = "shared-with-the-relay"
 @pytest.mark.parametrize(
     ("setting", "value"),
     [
-        *(("webrtc_stun", value) for value in ("stun:", "stun:host:0", "stun:host:70000", "stun:host name", STUN + "?x")),
+        *(
+            ("webrtc_stun", value)
+            for value in ("stun:", "stun:host:0", "stun:host:70000", "stun:host name", STUN + "?x")
+        ),
         *(("webrtc_turn", value) for value in ("turn:", "turn:host?transport=sctp", "turns:host?transport=udp")),
         *((f"webrtc_turn_{what}", "x") for what in ("username", "password", "secret")),
     ],
 )
 def test_what_cannot_be_is_refused_before_anybody_calls(setting: str, value: str) -> None:
-    with pytest.raises(CallerError, match="webrtc_(stun|turn)"):
+    with pytest.raises(CallerError, match=r"webrtc_(stun|turn)"):
         ServeSettings(**{setting: value})
 
 
-@pytest.mark.parametrize("turn", ["turn:host", "turn:192.0.2.7:3478", TURN, "turns:host:443", "turns:host?transport=tcp"])
+@pytest.mark.parametrize(
+    "turn", ["turn:host", "turn:192.0.2.7:3478", TURN, "turns:host:443", "turns:host?transport=tcp"]
+)
 def test_what_may_be_is_taken(turn: str) -> None:
     assert turn == ServeSettings(webrtc_stun=STUN, webrtc_turn=turn).webrtc_turn
 
