@@ -5,8 +5,12 @@ window on the same machine, the bundled orders as its microphone. Both share the
 figures are worse than a caller's elsewhere; what the two ways differ by is the point, and how far page and server are
 apart. Rounds alternate between the ways. Turns whose reply broke off before it sounded have no figure and are counted.
 
+Over WebRTC the browser holds what comes back in a buffer of its own, which nobody can take out: it tells for how long
+(`jitterBufferDelay`), and that stands beside the rest. What its sound devices take, by its own word (`baseLatency`,
+`outputLatency`), is in neither figure and is noted.
+
 The browser is no part of the run in the eyes of `load`: its time counts as others'. So `is_valid` there says nothing,
-steal does. Takes about 50 s for each way and round. Needs scripts/browser.
+steal does. Takes about 40 s for each way and round. Needs scripts/browser.
 
 Usage: python bench/page_latency.py [--rounds N] [--ways websocket,webrtc] [--out FILE]
 """
@@ -33,7 +37,16 @@ from server_process import ServerProcess
 
 ROOT = Path(__file__).parents[1]
 RATE_HZ = 48_000
-CLIPS = ("order", "short_order", "short_order", "order", "short_order")
+CLIPS = ("order", "short_order", "order", "short_order")
+BUFFER_MS = """(async () => {
+  for (const one of (await antiphon.transport.peer?.getStats?.())?.values() ?? []) {
+    if (one.type === "inbound-rtp") return 1000 * one.jitterBufferDelay / one.jitterBufferEmittedCount;
+  }
+  return 0;
+})()"""
+DEVICES_MS = (
+    "[antiphon.sound.context.baseLatency, antiphon.sound.context.outputLatency].map((s) => Math.round(1000 * s))"
+)
 REST_S = 5.0  # for a reply of a dozen tokens to end
 AGENT = """
 from antiphon import Agent
@@ -67,9 +80,16 @@ async def talk(page: Page, address: str, way: str, seconds: float) -> list[dict[
         "antiphon.turns.all.map(({page, server, outcome}) => ({page, server, outcome, way: antiphon.way}))"
     )
     gaps = await page.evaluate("antiphon.gaps")
+    held_ms = await page.evaluate(BUFFER_MS)
+    devices_ms = await page.evaluate(DEVICES_MS)
     for turn in turns:
-        print(f"{way}: page {turn['page']}, server {turn['server']}; {gaps} gaps so far", file=sys.stderr, flush=True)
-    return [{**turn, "gaps": gaps} for turn in turns]
+        print(
+            f"{way}: page {turn['page']}, server {turn['server']}; {gaps} gaps, held {held_ms:.0f}",
+            file=sys.stderr,
+            flush=True,
+        )
+    told = {"gaps": gaps, "held_by_browser_ms": held_ms, "device_ms": devices_ms}
+    return [{**turn, **told} for turn in turns]
 
 
 async def measure(arguments: argparse.Namespace) -> dict[str, object]:
@@ -109,6 +129,7 @@ def summary(turns: list[dict[str, object]]) -> dict[str, object]:
     page = [float(str(turn["page"])) for turn in whole]
     server = [float(str(turn["server"])) for turn in whole]
     apart = [one - other for one, other in zip(page, server, strict=True)]
+    held = [float(str(turn["held_by_browser_ms"])) for turn in whole]
     return {
         "turns": len(whole),
         "without_figure": len(turns) - len(whole),
@@ -118,6 +139,8 @@ def summary(turns: list[dict[str, object]]) -> dict[str, object]:
         "server_p95_ms": percentile(server, 0.95),
         "page_minus_server_p50_ms": percentile(apart, 0.5),
         "page_minus_server_p95_ms": percentile(apart, 0.95),
+        "held_by_browser_p50_ms": percentile(held, 0.5),
+        "without_browsers_buffer_p50_ms": percentile([ms - kept for ms, kept in zip(apart, held, strict=True)], 0.5),
     }
 
 

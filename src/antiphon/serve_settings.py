@@ -13,6 +13,9 @@ from typing import Annotated
 from antiphon.core.errors import CallerError, check_range
 
 _PORTS = re.compile(r"[0-9]{1,5}(-[0-9]{1,5})?")
+_HOST = r"[A-Za-z0-9._-]+(:(?P<port>[0-9]{1,5}))?"
+_STUN = re.compile(f"stun:{_HOST}")
+_TURN = re.compile(rf"turn(?P<tls>s)?:{_HOST}(\?transport=(tcp|(?(tls)tcp|udp)))?")
 SHORTEST_KEY = 8  # characters; whoever sets "x" has not set a key
 
 
@@ -47,6 +50,9 @@ class ServeSettings:
     webrtc_turn: Annotated[str, "a TURN server, as turn:example.org:3478?transport=udp; empty: none"] = ""
     webrtc_turn_username: Annotated[str, "at the TURN server"] = ""
     webrtc_turn_password: Annotated[str, "secret: at the TURN server"] = field(default="", repr=False)
+    webrtc_turn_secret: Annotated[str, "secret: shared with the TURN server, which callers may then use too"] = field(
+        default="", repr=False
+    )
     stall_ms: Annotated[int, "the event loop held for longer is logged with what held it"] = 50
 
     def __post_init__(self) -> None:
@@ -60,14 +66,23 @@ class ServeSettings:
         check_range("drain_s", self.drain_s, 0, 600)
         check_range("client_secrets", self.client_secrets, 1, 100_000)
         check_range("stall_ms", self.stall_ms, 5, 10_000)
-        _check_server("webrtc_stun", self.webrtc_stun, "stun:")
-        _check_server("webrtc_turn", self.webrtc_turn, "turn:", "turns:")
+        _check_server("webrtc_stun", self.webrtc_stun, _STUN, "stun:HOST:PORT")
+        _check_server("webrtc_turn", self.webrtc_turn, _TURN, "turn:HOST:PORT?transport=udp")
+        self._check_relay()
         _check_address("webrtc_address", self.webrtc_address)
         assert self.ports_of_calls
         for key in self.keys:
             _check_key(key)
         if self.keyfile and not self.certfile:
             raise CallerError("keyfile is given without certfile", hint="name the certificate's file too")
+
+    def _check_relay(self) -> None:
+        named = self.webrtc_turn_username or self.webrtc_turn_password
+        if self.webrtc_turn_secret and named:
+            hint = "a shared secret makes names and passwords; leave webrtc_turn_username and its password out"
+            raise CallerError("webrtc_turn_secret is given beside a name or a password", hint=hint)
+        if (self.webrtc_turn_secret or named) and not self.webrtc_turn:
+            raise CallerError("webrtc_turn is empty, but its secret or name is given", hint="name the server too")
 
     @property
     def ports_of_calls(self) -> range:
@@ -86,9 +101,10 @@ class ServeSettings:
         return ports
 
 
-def _check_server(name: str, value: str, *schemes: str) -> None:
-    if value and not value.startswith(schemes):
-        raise CallerError(f"{name} is {value}", hint=f"write it as {schemes[0]}HOST:PORT")
+def _check_server(name: str, value: str, known: re.Pattern[str], example: str) -> None:
+    found = known.fullmatch(value)
+    if value and (found is None or not 0 < int(found["port"] or 1) <= 65_535):
+        raise CallerError(f"{name} is {value}", hint=f"write it as {example}")
 
 
 def _check_address(name: str, value: str) -> None:

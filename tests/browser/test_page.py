@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.browser.conftest import clip, silence
-from tests.browser.media_wire import MediaWire
-from tests.browser.site import ROOT, Site, Wire
+from tests.browser.site import ROOT, Site
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,68 +119,6 @@ def test_a_tool_is_shown_with_what_came_of_it(way: str, tool_site: Site, visit: 
         assert 'look_up_price(drink: "cappuccino")' in here.page.inner_text("#transcript .tool")
 
 
-def test_a_network_that_drops_is_waited_for_and_nothing_is_forgotten(
-    site: Site, language_model: LoopbackServer, visit: Open, pictures: Path
-) -> None:
-    """The page says so, opens another connection, and tells the server what was said before."""
-    heard = (silence(1.5), clip("short_order"), silence(11.0), clip("short_order"), silence(4.0))
-    with Wire(site.port) as wire, visit(wire.url, *heard) as here:
-        here.talk()
-        here.until("window.antiphon.turns.all.length === 1")
-        here.state("listening")
-        wire.cut()
-        here.state("reconnecting", within_s=5)
-        here.page.screenshot(path=pictures / "reconnecting.png")
-        wire.mend()
-        here.state("listening", within_s=12)
-        here.until("window.antiphon.turns.all.length === 2")
-        here.state("listening")
-        messages = [asked.body["messages"] for asked in language_model.asked if "messages" in asked.body][-1]
-        said = [str(message["content"]) for message in messages if message["role"] == "assistant"]
-        assert "Skim milk it is." in said[0]
-
-
-@pytest.mark.skipif(not HAS_WEBRTC, reason="scripts/setup webrtc")
-def test_media_that_no_longer_come_through_are_noticed_and_the_call_is_made_again(
-    site: Site, language_model: LoopbackServer, visit: Open
-) -> None:
-    """Over WebRTC nothing tells that the network is gone but silence: the page waits for it a little, then calls."""
-    heard = (silence(1.5), clip("short_order"), silence(30.0), clip("short_order"), silence(4.0))
-    with visit(site.url, *heard, way="webrtc") as here, MediaWire(here.page) as wire:
-        here.talk()
-        here.until("window.antiphon.turns.all.length === 1")
-        here.state("listening")
-        wire.cut()
-        here.state("reconnecting", within_s=15)
-        wire.mend()
-        here.state("listening", within_s=12)
-        assert "WebRTC" == here.value("antiphon.transport.kind")
-        here.until("window.antiphon.turns.all.length === 2", within_s=40)
-        here.state("listening")
-        messages = [asked.body["messages"] for asked in language_model.asked if "messages" in asked.body][-1]
-        said = [str(message["content"]) for message in messages if message["role"] == "assistant"]
-        assert "Skim milk it is." in said[0]
-
-
-@ways
-def test_a_server_that_restarts_is_found_again(
-    way: str, language_model: LoopbackServer, visit: Open, tmp_path: Path
-) -> None:
-    """It says that it ends; the page tries again until it is back."""
-    flags = ("--set", f"models.language_model={language_model.url}")
-    with (
-        Site(ROOT / "examples" / "barista.py", tmp_path, flags) as site,
-        visit(site.url, silence(30.0), clip("short_order"), silence(9.0), way=way) as here,
-    ):
-        here.talk()
-        here.state("listening")
-        site.stop()
-        here.state("reconnecting", within_s=5)
-        site.start()
-        here.state("listening", within_s=40)
-        here.until("window.antiphon.turns.all.length === 1", within_s=40)
-
-
 def test_a_microphone_that_is_denied(site: Site, visit: Open, pictures: Path) -> None:
     """In words, with what to do; nothing was asked of the server."""
     with visit(site.url, microphone="denied") as here:
@@ -191,6 +128,31 @@ def test_a_microphone_that_is_denied(site: Site, visit: Open, pictures: Path) ->
         assert "Allow it" in here.page.inner_text("#problem-remedy")
         assert here.page.is_visible("#problem-retry")
         here.page.screenshot(path=pictures / "denied.png")
+        assert not [url for url in here.requests if "/v1/" in url]
+
+
+LATE_MICROPHONE = """(() => {
+  const ask = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+  navigator.mediaDevices.getUserMedia = async (wanted) => {
+    const stream = await ask(wanted);
+    await new Promise((lend) => { window.lend = lend; });
+    window.lent = stream;
+    return stream;
+  };
+})()"""
+
+
+def test_a_microphone_that_is_lent_too_late_is_given_back(site: Site, visit: Open) -> None:
+    """Whoever ends while the browser still asks is not listened to afterwards, whatever they answer it."""
+    with visit(site.url) as here:
+        here.page.evaluate(LATE_MICROPHONE)
+        here.talk()
+        here.until("Boolean(window.lend)")
+        here.talk()
+        here.state("idle")
+        here.page.evaluate("() => window.lend()")
+        here.until("window.lent?.getTracks().every((track) => track.readyState === 'ended')")
+        assert "idle" == here.value("antiphon.state")
         assert not [url for url in here.requests if "/v1/" in url]
 
 

@@ -52,6 +52,19 @@ test("the parts add up to the whole, the network among them", () => {
   assert.deepEqual(found.map((part) => part.name), ["notice", "hear", "judge", "think", "speak", "play", "net"]);
 });
 
+test("a reply that is written once the words were heard again waited for the hearing", () => {
+  const spans = [
+    { stage: "speech_to_text", start_ms: 101, end_ms: 300 },
+    { stage: "speech_to_text", start_ms: 302, end_ms: 470 },
+    { stage: "chat", start_ms: 475, end_ms: 900 },
+  ];
+  const turn = new Turns().take(timeline(1, { stages: { ...STAGES, "antiphon.turn.confirmed": 561 }, spans }));
+  assert.deepEqual(
+    parts(turn).map(({ name, start, end }) => [name, start, end]),
+    [["notice", 0, 100], ["hear", 100, 475], ["think", 475, 500], ["speak", 500, 560], ["judge", 560, 561], ["play", 561, 562]],
+  );
+});
+
 test("a stage that ran ahead takes no time of its own", () => {
   const turn = new Turns().take(timeline(1, { stages: { ...STAGES, "antiphon.reply.voiced": 250, "antiphon.reply.chunk_ready": 200 } }));
   const found = parts(turn);

@@ -60,7 +60,7 @@ def test_every_module_that_is_imported_is_there() -> None:
                 assert wanted.startswith("./"), f"{name} imports {wanted}"
                 assert wanted[2:] in files.names, f"{name} imports {wanted}"
             assert "http://" not in text.replace("http://localhost", "").replace("http://www.w3.org/2000/svg", "")
-    assert {"capture-worklet.js", "playback-worklet.js", "meter-worklet.js"} <= set(files.names)
+    assert {"capture-worklet.js", "playback-worklet.js", "meter-worklet.js", "socket_worker.js"} <= set(files.names)
 
 
 def test_files_are_asked_for_again_and_not_sent_again() -> None:

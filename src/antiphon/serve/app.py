@@ -23,6 +23,7 @@ from antiphon.serve.body import read_body
 from antiphon.serve.calls import Calls
 from antiphon.serve.client_secrets import read_request
 from antiphon.serve.cross_origin import CrossOrigin
+from antiphon.serve.ice_servers import for_clients
 from antiphon.serve.metrics import CONTENT_TYPE
 from antiphon.serve.reception import RETRY_AFTER_S, refusal
 from antiphon.serve.status import status
@@ -108,6 +109,8 @@ class _Pages:
         }
         if here.knows(request.headers):
             told |= {"models": here.offer.models, "voices": here.offer.voices, "version": __version__}
+        if here.grant(request.headers) is not None:
+            told["ice_servers"] = for_clients(here.settings, now_s=time.time())
         return JSONResponse(told, headers={"cache-control": "no-store"})
 
     async def status(self, request: Request) -> Response:

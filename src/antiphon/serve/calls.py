@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from typing import TYPE_CHECKING
 
 from starlette.responses import Response
@@ -18,6 +19,7 @@ from antiphon.core.errors import CallerError, MachineError
 from antiphon.serve import ending as endings
 from antiphon.serve.body import read_body
 from antiphon.serve.call_request import SDP, read_call
+from antiphon.serve.ice_servers import relay_pass
 from antiphon.serve.log_lines import SessionLog
 from antiphon.serve.reception import Visit, refusal, traceparent
 
@@ -135,13 +137,14 @@ class Calls:
 
     def _reach(self, reach: type[Reach]) -> Reach:
         settings = self._reception.settings
+        username, password = relay_pass(settings, now_s=time.time())
         return reach(
             ports=settings.ports_of_calls,
             public_address=settings.webrtc_address,
             stun=settings.webrtc_stun,
             turn=settings.webrtc_turn,
-            turn_username=settings.webrtc_turn_username,
-            turn_password=settings.webrtc_turn_password,
+            turn_username=username,
+            turn_password=password,
         )
 
     def _count(self, toll: Toll) -> None:

@@ -29,7 +29,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self' blob:; "
     "worker-src 'self'; connect-src 'self'; "  # the WebSocket of the same host, too
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'"  # text is only ever set as text
+    "require-trusted-types-for 'script'; trusted-types antiphon"  # text is only ever set as text; one worker is known
 )
 HEADERS = {
     "cache-control": "no-cache",  # asked for again each time, and answered with 304 unless the server was upgraded

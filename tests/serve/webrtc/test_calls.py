@@ -14,9 +14,11 @@ import pytest
 
 aiortc = pytest.importorskip("aiortc", reason="calls by WebRTC need the extra: scripts/setup webrtc")
 
+from aioice.ice import get_host_addresses  # noqa: E402
 from tests.serve.doubles import KEY, Place, house, running  # noqa: E402
 from tests.serve.webrtc.caller import Caller, Microphone, calling, offered, post  # noqa: E402
 from tests.serve.webrtc.relay import Relay  # noqa: E402
+from tests.serve.webrtc.stun_server import StunServer  # noqa: E402
 from tests.session.call import ORDER  # noqa: E402
 from tests.session.call import Call as Engines  # noqa: E402
 from tests.session.doubles import ScriptedRecognizer  # noqa: E402
@@ -305,6 +307,38 @@ def test_ports_keep_to_their_range_and_the_public_address_is_offered() -> None:
         await caller.connection.close()
 
     served(act, settings)
+
+
+def test_a_stun_server_tells_the_address_from_outside() -> None:
+    """It is asked from the port that the call has, and what it answers is offered beside the machine's own."""
+
+    async def act(place: Place) -> None:
+        caller = await offered()
+        answer = await post(place.http, caller.connection.localDescription.sdp)
+        await caller.connection.close()
+        candidates = [line.split() for line in answer.text.splitlines() if line.startswith("a=candidate:")]
+        ours = {(words[4], words[5]) for words in candidates if words[7] == "host" and words[4] != "127.0.0.1"}
+        told = [words for words in candidates if words[7] == "srflx"]
+        assert ours
+        assert {("203.0.113.7", "4242")} == {(words[4], words[5]) for words in told}
+        for words in told:
+            assert (words[9], words[11]) in ours
+
+    if not get_host_addresses(use_ipv4=True, use_ipv6=False):
+        pytest.skip("this machine has no address but its own, for which no STUN server is asked")
+    with StunServer(("203.0.113.7", 4242)) as stun:
+        served(act, ServeSettings(keys=(KEY,), webrtc_stun=f"stun:127.0.0.1:{stun.port}"))
+        assert stun.asked
+
+
+def test_a_stun_server_that_is_away_keeps_no_call() -> None:
+    """A call is answered with the addresses that are known."""
+
+    async def act(place: Place) -> None:
+        async with calling(place.http) as caller:
+            await caller.until("session.created")
+
+    served(act, ServeSettings(keys=(KEY,), webrtc_stun="stun:127.0.0.1:9"))
 
 
 def test_the_microphones_clock_may_drift() -> None:

@@ -1,5 +1,5 @@
 // The microphone, in the audio thread: blocks at the context's rate in -> 20 ms of 16-bit samples at 24 kHz out, each
-// with the context's time of its end.
+// with the context's time of its end, to the port that comes as the first message.
 import { Resampler } from "./resampler.js";
 
 const RATE = 24000;
@@ -13,6 +13,11 @@ class Capture extends AudioWorkletProcessor {
     this.chunk = new Int16Array(CHUNK);
     this.filled = 0;
     this.energy = 0;
+    /** @type {MessagePort | null} */
+    this.line = null;
+    this.port.onmessage = ({ data }) => {
+      this.line = data;
+    };
   }
 
   /** @param {Float32Array[][]} inputs */
@@ -34,7 +39,7 @@ class Capture extends AudioWorkletProcessor {
   /** @param {number} end */
   hand(end) {
     const pcm = this.chunk;
-    this.port.postMessage({ pcm, end, level: Math.sqrt(this.energy / CHUNK) }, [pcm.buffer]);
+    this.line?.postMessage({ pcm, end, level: Math.sqrt(this.energy / CHUNK) }, [pcm.buffer]);
     this.chunk = new Int16Array(CHUNK);
     this.filled = 0;
     this.energy = 0;

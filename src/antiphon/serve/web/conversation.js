@@ -80,9 +80,17 @@ export class Conversation extends EventTarget {
     this.problem = null;
     this.notice = "";
     this.to("connecting");
+    const attempt = this.attempt;
+    const isGivenUp = () => attempt !== this.attempt;
     try {
-      this.sound = await Sound.open(this.wishes.device);
+      const sound = await Sound.open(this.wishes.device);
+      if (isGivenUp()) {
+        sound.close(); // ended while the browser still asked
+        return;
+      }
+      this.sound = sound;
     } catch (error) {
+      if (isGivenUp()) return;
       this.fail(error instanceof MicrophoneError ? error.problem : serverProblem("browser", String(error)));
       return;
     }
@@ -181,8 +189,10 @@ export class Conversation extends EventTarget {
       return;
     }
     const where = { server: this.wishes.server, secret, model: this.wishes.model };
-    if (await this.goesByWebRtc()) {
-      const webrtc = new WebRtcTransport(where, sound, this.listener());
+    const about = this.wishes.transport === "websocket" ? {} : await this.about(secret);
+    if (this.sound !== sound) return; // ended meanwhile
+    if (this.wishes.transport === "webrtc" || about.webrtc === true) {
+      const webrtc = new WebRtcTransport({ ...where, ice: about.ice_servers ?? [] }, sound, this.listener());
       this.transport = webrtc;
       try {
         await webrtc.open();
@@ -205,13 +215,14 @@ export class Conversation extends EventTarget {
     await socket.open();
   }
 
-  /** Whether to try; a server that has no WebRTC says so. */
-  async goesByWebRtc() {
-    if (this.wishes.transport !== "auto") return this.wishes.transport === "webrtc";
+  /** What the server tells of itself to whoever may call; nothing if nobody is there, which the attempt itself will tell. @param {string} secret @returns {Promise<any>} */
+  async about(secret) {
+    /** @type {Record<string, string>} */
+    const headers = secret ? { authorization: `Bearer ${secret}` } : {};
     try {
-      return (await (await fetch(new URL("about.json", this.wishes.server))).json()).webrtc === true;
+      return await (await fetch(new URL("about.json", this.wishes.server), { headers })).json();
     } catch {
-      return false; // nobody is there, which the attempt itself will tell
+      return {};
     }
   }
 

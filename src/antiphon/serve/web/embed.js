@@ -16,6 +16,8 @@ const STYLE = `
   button { display: inline-flex; align-items: center; gap: 10px; border: 0; border-radius: 999px; padding: 11px 20px; font: inherit; font-weight: 600; color: var(--antiphon-ink, #fff); background: var(--accent); cursor: pointer; }
   button:hover { filter: brightness(1.08); }
   button:focus-visible { outline: 2px solid var(--accent); outline-offset: 3px; }
+  .on, [aria-pressed="true"] .off { display: none; }
+  [aria-pressed="true"] .on { display: inline; }
   .state { margin-left: 12px; opacity: 0.75; font-size: 14px; }
   .problem { margin: 8px 0 0; font-size: 14px; max-width: 26em; }
   .problem:empty { display: none; }
@@ -113,8 +115,9 @@ function icon() {
   return svg(
     "svg",
     { viewBox: "0 0 24 24", width: 18, height: 18, "aria-hidden": "true", fill: "none", stroke: "currentColor", "stroke-width": 2, "stroke-linecap": "round" },
-    svg("rect", { x: 9, y: 3, width: 6, height: 11, rx: 3, fill: "currentColor", stroke: "none" }),
-    svg("path", { d: "M5.5 11.5a6.5 6.5 0 0 0 13 0M12 18v3" }),
+    svg("rect", { class: "off", x: 9, y: 3, width: 6, height: 11, rx: 3, fill: "currentColor", stroke: "none" }),
+    svg("path", { class: "off", d: "M5.5 11.5a6.5 6.5 0 0 0 13 0M12 18v3" }),
+    svg("rect", { class: "on", x: 6, y: 6, width: 12, height: 12, rx: 2, fill: "currentColor", stroke: "none" }),
   );
 }
 

@@ -8,6 +8,7 @@ import { TranscriptView } from "./transcript_view.js";
 
 const NAMES = { ...STATES, idle: "Not connected", failed: "Not connected" };
 const LOUD = 0.25; // that a meter shows as full
+const LEVELS_MS = 50; // between two looks of the meters: the cores have better to do, and so has whoever talks
 
 const server = new URL("./", location.href);
 const choices = load();
@@ -84,13 +85,15 @@ let isDrawing = false;
 function showLevels() {
   if (isDrawing) return;
   isDrawing = true;
-  requestAnimationFrame(() => {
-    isDrawing = false;
-    const shown = (/** @type {number} */ level) => Math.min(1, Math.sqrt(level / LOUD)).toFixed(3);
-    byId("level-in").style.setProperty("--level", shown(conversation.levels.in));
-    byId("level-out").style.setProperty("--level", shown(conversation.levels.out));
-    talk.style.setProperty("--level", shown(conversation.levels.in));
-  });
+  setTimeout(() => requestAnimationFrame(drawLevels), LEVELS_MS);
+}
+
+function drawLevels() {
+  isDrawing = false;
+  const shown = (/** @type {number} */ level) => Math.min(1, Math.sqrt(level / LOUD)).toFixed(2);
+  byId("level-in").style.setProperty("--level", shown(conversation.levels.in));
+  byId("level-out").style.setProperty("--level", shown(conversation.levels.out));
+  talk.style.setProperty("--level", shown(conversation.levels.in));
 }
 
 function askForKey() {

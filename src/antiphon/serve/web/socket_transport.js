@@ -1,9 +1,8 @@
-// A conversation over one WebSocket: the microphone's samples go up as events, the reply's come down and are played here.
-import { fromBase64, toBase64 } from "./bytes.js";
+// A conversation over one WebSocket: the page captures and plays the sound by itself, and knows of each sample where it lies.
+import { openLine } from "./line_thread.js";
+import { RATE } from "./socket_line.js";
 import { SentClock } from "./speech_clock.js";
 
-const RATE = 24000;
-const STUCK_BYTES = 256 * 1024; // unsent: some four seconds of sound, so nobody takes it any more
 const ANSWER_MS = 10000;
 
 /**
@@ -30,92 +29,69 @@ export class SocketTransport {
     this.listener = listener;
     this.clock = new SentClock();
     this.isOver = false;
-    this.playing = ""; // the item that sounds or waits to
-    this.received = 0; // samples of it
-    this.dropped = ""; // the item that was broken off: what still comes of it is not played
     /** @type {number | null} */
     this.speechEnd = null; // of the caller's last turn, in the context's time
-    /** @type {WebSocket | null} */
-    this.socket = null;
+    this.capture = new MessageChannel(); // from the audio thread to the line
+    this.playback = new MessageChannel(); // from the line to the audio thread
+    /** @type {import("./line_thread.js").Line | null} */
+    this.line = null;
     /** @type {AudioNode[]} */
     this.nodes = [];
     /** @type {AudioWorkletNode | null} */
     this.player = null;
+    this.opened = () => {}; // whoever waits for the server
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.late = undefined;
   }
 
-  /** @returns {Promise<void>} once the server takes events */
+  /** @returns {Promise<void>} once the server takes events, or is known not to */
   open() {
     const address = new URL("v1/realtime", this.where.server);
     address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
     if (this.where.model) address.searchParams.set("model", this.where.model);
-    const offered = ["realtime"];
-    if (this.where.secret) offered.push(`openai-insecure-api-key.${this.where.secret}`);
-    const socket = new WebSocket(address, offered);
-    this.socket = socket;
-    const late = setTimeout(() => this.end(1006), ANSWER_MS);
+    const protocols = ["realtime"];
+    if (this.where.secret) protocols.push(`openai-insecure-api-key.${this.where.secret}`);
+    this.late = setTimeout(() => this.end(1006), ANSWER_MS);
+    const ends = { capture: this.capture.port2, player: this.playback.port1 };
+    this.line = openLine({ address: address.href, protocols }, ends, (told) => this.told(told));
     return new Promise((resolve) => {
-      socket.onmessage = ({ data }) => {
-        const event = JSON.parse(data);
-        if (event.type === "session.created") {
-          clearTimeout(late);
-          this.begin();
-          resolve();
-        }
-        this.take(event);
-      };
-      socket.onclose = ({ code }) => {
-        clearTimeout(late);
-        this.end(code);
-        resolve(); // `closed` was told why
-      };
+      this.opened = resolve;
     });
   }
 
+  /** @param {import("./socket_line.js").Told} told */
+  told(told) {
+    if (this.isOver) return;
+    if (told.kind === "event") {
+      this.take(told.event);
+    } else if (told.kind === "sent") {
+      this.clock.sent((told.samples * 1000) / RATE, told.end);
+      this.listener.level("in", told.level);
+    } else {
+      this.end(told.code);
+    }
+  }
+
   begin() {
+    clearTimeout(this.late);
     const { context, stream } = this.sound;
     const source = context.createMediaStreamSource(stream);
     const capture = new AudioWorkletNode(context, "antiphon-capture", { numberOfOutputs: 0 });
-    capture.port.onmessage = ({ data }) => this.captured(data);
+    capture.port.postMessage(this.capture.port1, [this.capture.port1]);
     source.connect(capture);
     const player = new AudioWorkletNode(context, "antiphon-playback", { numberOfInputs: 0, outputChannelCount: [1] });
+    player.port.postMessage({ kind: "line", port: this.playback.port2 }, [this.playback.port2]);
     player.port.onmessage = ({ data }) => this.played(data);
     player.connect(context.destination);
     this.player = player;
     this.nodes = [source, capture, player];
-  }
-
-  /** @param {{pcm: Int16Array, end: number, level: number}} chunk */
-  captured({ pcm, end, level }) {
-    if (this.isOver || this.socket?.readyState !== WebSocket.OPEN) return;
-    if (this.socket.bufferedAmount > STUCK_BYTES) {
-      this.end(1006); // a network that is gone shows in nothing else
-      return;
-    }
-    this.clock.sent((pcm.length * 1000) / RATE, end);
-    this.send({ type: "input_audio_buffer.append", audio: toBase64(pcm) });
-    this.listener.level("in", level);
+    this.opened();
   }
 
   /** @param {any} event */
   take(event) {
-    if (event.type === "response.output_audio.delta") {
-      if (event.item_id === this.dropped) return;
-      const pcm = fromBase64(event.delta);
-      if (event.item_id !== this.playing) {
-        this.playing = event.item_id;
-        this.received = 0;
-      }
-      this.received += pcm.length;
-      this.player?.port.postMessage({ kind: "push", item: event.item_id, pcm }, [pcm.buffer]);
-      return;
-    }
-    if (event.type === "response.output_audio.done") {
-      this.player?.port.postMessage({ kind: "end", item: event.item_id });
-    } else if (event.type === "input_audio_buffer.speech_started") {
-      this.breakOff();
-    } else if (event.type === "input_audio_buffer.speech_stopped") {
-      this.speechEnd = this.clock.timeOf(event.audio_end_ms);
-    }
+    if (event.type === "session.created") this.begin();
+    else if (event.type === "input_audio_buffer.speech_stopped") this.speechEnd = this.clock.timeOf(event.audio_end_ms);
     this.listener.event(event);
   }
 
@@ -130,10 +106,10 @@ export class SocketTransport {
         this.listener.level("out", report.level);
         break;
       case "stopped":
-        this.truncate(report.item, report.seconds);
+        if (report.hasRest) this.truncate(report.item, report.seconds);
+        this.listener.silent();
         break;
       case "finished":
-        if (report.item === this.playing) this.playing = "";
         this.listener.silent();
         break;
       case "gap":
@@ -142,41 +118,30 @@ export class SocketTransport {
     }
   }
 
-  /** Play nothing more of what has come. */
-  breakOff() {
-    if (!this.playing) return;
-    this.dropped = this.playing;
-    this.playing = "";
-    this.player?.port.postMessage({ kind: "flush" });
-    this.listener.silent();
-  }
-
   /** The server paces what it sends, but what was on its way was not heard. @param {string} item @param {number} seconds */
   truncate(item, seconds) {
-    if (item !== this.dropped || seconds * RATE >= this.received) return;
     this.send({
       type: "conversation.item.truncate",
       item_id: item,
       content_index: 0,
-      audio_end_ms: Math.max(0, Math.floor(seconds * 1000)),
+      audio_end_ms: Math.floor(seconds * 1000),
     });
   }
 
   /** @param {any} event */
   send(event) {
-    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(event));
+    if (!this.isOver) this.line?.send(JSON.stringify(event));
   }
 
   /** Stop the reply that sounds. */
   interrupt() {
     this.send({ type: "response.cancel" });
-    this.breakOff();
+    this.player?.port.postMessage({ kind: "flush" });
   }
 
   close() {
     this.isOver = true;
     this.release();
-    this.socket?.close(1000);
   }
 
   /** @param {number} code */
@@ -184,13 +149,15 @@ export class SocketTransport {
     if (this.isOver) return;
     this.isOver = true;
     this.release();
-    this.socket?.close();
     this.listener.closed(code);
   }
 
   release() {
+    clearTimeout(this.late);
     for (const node of this.nodes) node.disconnect();
     this.nodes = [];
     this.player = null;
+    this.line?.close();
+    this.opened(); // `closed` was told why
   }
 }

@@ -89,7 +89,7 @@ function showPlan(status) {
     const cores = stage.cores.length ? stage.cores.join(", ") : "any";
     return [stage.stage.replaceAll("_", " "), stage.engine, stage.model || "–", stage.device, stage.threads, cores, `${stage.width} × ${stage.batch}`, why];
   });
-  byId("plan").replaceChildren(table(["Stage", "Engine", "Model", "Device", "Threads", "Cores", "At once", ""], body));
+  byId("plan").replaceChildren(table(["Stage", "Engine", "Model", "Device", "Threads", "Cores", "Calls × together", ""], body));
   byId("warnings").replaceChildren(...plan.warnings.map((/** @type {string} */ text) => html("li", {}, text)));
 }
 

@@ -183,6 +183,35 @@ export function parts(turn) {
     if (end > at) found.push({ name, label, start: at, end });
     at = Math.max(at, end);
   }
+  return joined(found.flatMap((part) => (part.name === "think" ? heardFirst(turn, part) : [part])));
+}
+
+/**
+ * A reply that is written only once the words were heard again waited for the hearing, not for the language model.
+ * @param {Turn} turn
+ * @param {Part} part
+ * @returns {Part[]}
+ */
+function heardFirst(turn, part) {
+  const within = turn.spans.filter((span) => span.end > part.start && span.start < part.end);
+  const begun = Math.min(part.end, ...within.filter((span) => span.stage === "chat").map((span) => Math.max(part.start, span.start)));
+  const heard = within
+    .filter((span) => span.stage === "speech_to_text" && span.start < begun)
+    .reduce((sum, span) => sum + Math.min(span.end, begun) - Math.max(span.start, part.start), 0);
+  if (begun >= part.end || heard * 2 < begun - part.start) return [part];
+  const [name, label] = CHAIN[1];
+  return [{ name, label, start: part.start, end: begun }, { ...part, start: begun }].filter(({ start, end }) => end > start);
+}
+
+/** Neighbours of one name as one. @param {Part[]} chain @returns {Part[]} */
+function joined(chain) {
+  /** @type {Part[]} */
+  const found = [];
+  for (const part of chain) {
+    const last = found.at(-1);
+    if (last?.name === part.name) last.end = part.end;
+    else found.push({ ...part });
+  }
   return found;
 }
 

@@ -5,6 +5,7 @@ import { LevelClock, ToldEnd } from "./speech_clock.js";
 
 const ANSWER_MS = 10000;
 const LOST_MS = 4000; // without a connection, before it counts as gone
+const HANG_UP_MS = 1000; // for the server to hear of it; then the connection is closed all the same
 
 /** The server has no WebRTC, or this browser has none. */
 export class NoWebRtcError extends Error {}
@@ -20,7 +21,7 @@ export class RefusedError extends Error {
 
 export class WebRtcTransport {
   /**
-   * @param {{server: URL, secret: string, model: string}} where
+   * @param {{server: URL, secret: string, model: string, ice: RTCIceServer[]}} where
    * @param {import("./sound.js").Sound} sound
    * @param {import("./socket_transport.js").Listener} listener
    */
@@ -57,7 +58,7 @@ export class WebRtcTransport {
    */
   async open() {
     if (typeof RTCPeerConnection !== "function") throw new NoWebRtcError("this browser has no WebRTC");
-    const peer = new RTCPeerConnection();
+    const peer = new RTCPeerConnection({ iceServers: this.where.ice });
     this.peer = peer;
     for (const track of this.sound.stream.getAudioTracks()) peer.addTrack(track, this.sound.stream);
     peer.ontrack = ({ track, streams, receiver }) => {
@@ -191,15 +192,17 @@ export class WebRtcTransport {
   close() {
     if (this.isOver) return;
     this.isOver = true;
-    this.hangUp();
-    this.release();
+    this.quieten();
+    void this.hangUp().finally(() => this.release()); // a peer that goes first ends the call, and there is none to hang up
   }
 
-  hangUp() {
+  /** @returns {Promise<void>} once the server knows, or cannot be told */
+  async hangUp() {
     if (!this.location) return;
     /** @type {Record<string, string>} */
     const headers = this.where.secret ? { authorization: `Bearer ${this.where.secret}` } : {};
-    void fetch(`${this.location}/hangup`, { method: "POST", headers, keepalive: true }).catch(() => undefined);
+    const signal = AbortSignal.timeout(HANG_UP_MS);
+    await fetch(`${this.location}/hangup`, { method: "POST", headers, keepalive: true, signal }).catch(() => undefined);
   }
 
   /** @param {RTCPeerConnectionState} state */
@@ -217,11 +220,16 @@ export class WebRtcTransport {
     this.listener.closed(code);
   }
 
-  release() {
+  /** Nothing sounds any more, and nobody is listened to. */
+  quieten() {
     clearTimeout(this.lost);
     for (const node of this.nodes) node.disconnect();
     this.nodes = [];
     if (this.element) this.element.srcObject = null;
+  }
+
+  release() {
+    this.quieten();
     this.channel?.close();
     this.peer?.close();
   }

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LOOPBACK = "127.0.0.1"
+ASKED_S = 2  # that a STUN or TURN server may take; a call is answered without it then, for its client waits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,7 @@ class Gathering:
         self._ports = ports
         self._others = connection.get_component_candidates  # for what is not on a port of ours
 
-    async def candidates(self, component: int, addresses: Sequence[str], timeout: int = 5) -> list[Candidate]:  # noqa: ASYNC109 - aioice's signature
+    async def candidates(self, component: int, addresses: Sequence[str], timeout: int = ASKED_S) -> list[Candidate]:  # noqa: ASYNC109 - aioice's signature
         """Bind a port on each address, ask the STUN server about it, and the TURN server for a relay."""
         protocols = [
             protocol
@@ -50,9 +51,8 @@ class Gathering:
         ]
         self._connection._protocols += protocols  # noqa: SLF001 - where aioice looks for them, and closes them
         found: list[Candidate] = [protocol.local_candidate for protocol in protocols]
-        found += await self._reflexive(protocols, timeout)
-        found += await self._others(component, [], timeout)
-        return found
+        asked = await asyncio.gather(self._reflexive(protocols, timeout), self._others(component, [], timeout))
+        return found + [candidate for some in asked for candidate in some]
 
     async def _bind(self, component: int, address: str) -> StunProtocol | None:
         loop = asyncio.get_running_loop()
