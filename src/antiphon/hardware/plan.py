@@ -7,7 +7,7 @@ What it does not know: how facts and costs were found, and whether an engine rea
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from antiphon.hardware.admission import Means, admit, by_memory
@@ -91,10 +91,6 @@ def make_plan(facts: MachineFacts, choice: Choice, settings: Settings, costs: St
         callers=settings.capacity.conversations,
     )
     callers, admitting, means = _admitted(ground, settings)
-    if choice.quick_name and not settings.capacity.conversations:
-        # What a caller alone waits for is the quick recognizer's; so all may be planned as for those who may be there.
-        ground = replace(ground, callers=callers)
-        callers, admitting, means = _admitted(ground, settings)
     quick = (plan_quick_recognizer(ground),) if choice.quick_name else ()
     stages = (
         plan_voice_detector(ground),

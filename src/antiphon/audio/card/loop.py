@@ -59,6 +59,10 @@ class _Way:
     retry_ns: int = RETRY_NS[0]
     told: str = ""  # why it cannot be opened, told once
 
+    @property
+    def is_open(self) -> bool:
+        return self.device is not None
+
 
 class Loop:
     """Serves both ways between two ends of rings and what can be opened of `cards`, the first that will do."""
@@ -193,7 +197,7 @@ class Loop:
             way.ask = replace(way.ask, period=changed.period)
             self._close(way)
             self._try(way, now_ns)
-            if way.device is None:  # what was lost, it lost by going
+            if not way.is_open:  # what was lost, it lost by going
                 self.tell(Note(what="gone", side=way.side))
                 return
         else:
