@@ -1,8 +1,7 @@
 """The work on one reply, from the caller's pause to its last sound: transcribe, judge, write, voice.
 
-Until `confirmed` is set nothing of it is heard: the first chunk is voiced and held. Between `hold` and `go_on` no
-further work is done. What becomes known goes to the dialogue as stimuli, through `tell`; what fails is told, never
-raised.
+Until `confirmed` is set nothing of it is heard: the first chunk is voiced and held. Between `hold` and `go_on` no work
+is done. What becomes known goes to the dialogue as stimuli, through `tell`; what fails is told, never raised.
 """
 
 from __future__ import annotations
@@ -141,14 +140,13 @@ class DraftWork:
             self._hear_again()
 
     async def write(self, command: WriteReply, opening: Opening | None = None) -> None:
-        """Write and voice the reply, or as far as to a tool; ask the model first whether the words end a sentence, if
-        that is in doubt. Where it begins like `opening`, that is its beginning, whose sound is there already; where it
-        was begun to these very words already, that is."""
-        shop = self._shop
+        """Write and voice the reply, or as far as to a tool; ask the model whether the words end a sentence, if that is
+        in doubt. It begins as it was begun to these very words already, or like `opening`, whose sound is there."""
+        shop, options = self._shop, command.options
         if self._foreseen is not None:
             opening = await self._foreseen.begun(command.messages) or opening
-        if opening is not None and command.options.instructions is None:
-            self._head_start.take(opening, most_tokens=command.options.max_tokens or shop.settings.max_tokens)
+        if opening is not None and options.instructions is None:
+            self._head_start.take(opening, most_tokens=options.max_tokens or shop.settings.max_tokens)
         if self._sure is not None and not (shop.second_pass and shop.second_pass.is_to_come(self.number)):
             self._sure = None  # these words are the careful ear's already
         tools = shop.tools(command.options) if command.may_use_tools else ()
@@ -161,9 +159,8 @@ class DraftWork:
                 await self._measure_end(command.messages, tools)
                 is_asking = await self._write(command, tools)
             else:  # the model has nothing to do for the beginning, which is held until it is known
-                _, is_asking = await asyncio.gather(
-                    self._measure_end(command.messages, tools), self._write(command, tools)
-                )
+                measuring = self._measure_end(command.messages, tools)
+                _, is_asking = await asyncio.gather(measuring, self._write(command, tools))
         except AntiphonError as error:
             if not self._voiced:
                 self._fail(Stage.THINK, error)
