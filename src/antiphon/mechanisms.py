@@ -43,7 +43,7 @@ MECHANISMS = {
         off="turn.doubt_ms=0",
     ),
     "foresight": Mechanism(
-        does="a pause's words and tone are judged at its first silent frame, before it is known for one",
+        does="a pause's words and tone are judged, and a reply begun, at its first silent frame, before it is one",
         off="turn.foresee=false",
     ),
     "two-pass": Mechanism(

@@ -49,8 +49,9 @@ class Opening:
     def behind(self, raw: str) -> str | None:
         """What it says behind `raw`; None unless those are its first tokens, one or more.
 
-        One is enough: in 80 orders whose last one to four words were withheld, the rest of the opening was the reply's
-        own in 57 % of those that began with the same token, and in 60 % of those that began with the same two words.
+        One is enough, for a second tells hardly more: of openings to orders whose last one to four words were withheld
+        41 % of those that shared one token with the reply were its first chunk, and 42 % of those that shared two
+        (results/opening_alike.json). What follows is written behind the opening either way.
         """
         length = 0
         for at, piece in enumerate(self.pieces, start=1):
