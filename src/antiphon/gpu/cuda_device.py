@@ -15,7 +15,6 @@ Units: ns, bytes. Threads: the lane's, but for `open` and `memory`.
 
 from __future__ import annotations
 
-import gc
 import logging
 from typing import TYPE_CHECKING
 
@@ -161,16 +160,10 @@ class CudaDevice:
         torch.cuda.synchronize(self._device)
         self.registry.clear()
         self._last.clear()
-        gc.collect()  # events in cycles of engines that are gone: later, without their contexts, they would abort
-        for (_, spot), stream in self._streams.items():
-            if spot.place is Place.WHOLE:  # the parts' go with them
-                destroy_stream(stream.cuda_stream)
-        for stream in self._followers.values():
+        for stream in (*self._streams.values(), *self._followers.values()):
             destroy_stream(stream.cuda_stream)
         self._streams.clear()
         self._followers.clear()
-        for parts in self._parts.values():
-            parts.close()
         self._parts.clear()
 
     # As Capturer.
@@ -286,8 +279,6 @@ def _parts(index: int, wanted: dict[Pressure, Cut]) -> dict[Pressure, Parts]:
             made[pressure] = alike or split(index, each)
     except MachineError as error:
         log.warning("the GPU is not cut, levels alone order what runs beside replies: %s", error.message)
-        for parts in made.values():
-            parts.close()
         return {}
     return made
 

@@ -3,12 +3,15 @@
 One split gives both parts, so that they do not overlap: as many multiprocessors as asked for, in the chip's steps, and
 what is left. Contexts of different cuts do overlap, and are not to be used beside each other. Works from CUDA 12.4 on;
 the parts share memory, cache and address space, so a graph captured in one reads what the other wrote.
+A cut is made once and lasts as long as the process: torch's events and graphs belong to the context in which they were
+made, live until nobody refers to them any more, and take the process with them if their context has gone before.
 Units: multiprocessors. Threads: the lane's; CUDA has to be initialised by then.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from cuda.bindings import driver
@@ -40,27 +43,16 @@ class Parts:
 
     cut: Cut  # as it turned out: the driver rounds up
     contexts: dict[Place, Any]
-    streams: list[Any] = field(default_factory=list)
 
     def stream(self, place: Place, level: int) -> int:
-        """The address of a new stream in that part."""
+        """The address of a new stream in that part; whoever asked for it destroys it."""
         flags = driver.CUstream_flags.CU_STREAM_NON_BLOCKING
-        stream = checked(driver.cuGreenCtxStreamCreate(self.contexts[place], flags, level))
-        self.streams.append(stream)
-        return int(stream)
-
-    def close(self) -> None:
-        """Nothing may run in them."""
-        for stream in self.streams:
-            driver.cuStreamDestroy(stream)
-        self.streams.clear()
-        for context in self.contexts.values():
-            driver.cuGreenCtxDestroy(context)
-        self.contexts.clear()
+        return int(checked(driver.cuGreenCtxStreamCreate(self.contexts[place], flags, level)))
 
 
+@cache
 def split(device_index: int, cut: Cut) -> Parts:
-    """Cut the GPU in two.
+    """Cut the GPU in two, or find the parts of such a cut.
 
     Raises:
         MachineError: the driver is too old for it, or refuses; the message has its code.
