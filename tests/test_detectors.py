@@ -134,8 +134,8 @@ def test_without_words_there_is_no_turn_to_end() -> None:
     ],
 )
 def test_the_live_rule_waits_as_the_dialogue_would(stages: tuple[float, ...], answers: list[float]) -> None:
-    """At 128, 300 and 330 ms, with a risk of 0.04 and a mean pause of 350 ms."""
-    settings = TurnSettings(cut_in_risk=0.04, pause_ms=350)
+    """At 128, 300 and 330 ms, with a risk of 0.04, a mean pause of 350 ms and at least 100 ms of silence."""
+    settings = TurnSettings(cut_in_risk=0.04, pause_ms=350, shortest_wait_ms=100)
     assert answers == asked(OursLive(Taker(*stages), MODEL, settings), 0.128, 0.3, 0.33)
 
 
