@@ -36,6 +36,7 @@ from antiphon.hardware.plan_settings import GpuSettings
 from antiphon.mechanisms import settings_without
 from antiphon.models.store import Store
 from antiphon.scheduling.job import Claim, Errand, Job, Urgency, doing
+from antiphon.scheduling.shares import Signs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,6 +63,7 @@ WITHOUT = (
     "gpu-hold-back",
     "gpu-partitions,gpu-priorities",
 )
+SOMEBODY_BEGINS = Signs(voiced_frames=30, certainty=1.0, energy_ratio=3.0)  # a sign that moves the cut
 TINY_LLAMA = LlamaShape(
     layers=2, hidden=128, heads=4, kv_heads=2, head_size=32, feed_forward=256, vocabulary=512, context_tokens=CONTEXT
 )
@@ -227,15 +229,10 @@ def measure(models: str, device: torch.device, *, seconds: float, tiny: bool) ->
                     yield kind, bench.run(seconds, **flags).report()
             bench.run(0.2)  # rare buckets are captured in the first quiet moments
             time.sleep(0.3)
-            slices: list[SliceReport] = []
-            bench.gpu.lane.watchers.append(slices.append)
-            seen = bench.run(seconds)
-            yield (
-                name,
-                seen.report()
-                | _texts(seen, alone, heard)
-                | {"slices": _slices(slices), "start": _start(bench), "memory": _memory(bench)},
-            )
+            yield name, _under_load(bench, seconds, alone, heard)
+            if not without:
+                bench.gpu.lane.sense(SOMEBODY_BEGINS)
+                yield "somebody begins", _under_load(bench, seconds, alone, heard)
         except Exception as error:  # noqa: BLE001 - the other ways are worth their time
             yield name, {"problem": f"{type(error).__name__}: {error}"[-800:], "cause": repr(error.__cause__)[-800:]}
         finally:
@@ -245,6 +242,18 @@ def measure(models: str, device: torch.device, *, seconds: float, tiny: bool) ->
             torch.cuda.empty_cache()
     if models == "default":
         yield "float32 on the processor", _against_exact(loaded, alone)
+
+
+def _under_load(
+    bench: Bench, seconds: float, alone: list[tuple[int, ...]], heard: tuple[tuple[int, ...], ...]
+) -> dict[str, Any]:
+    """Both loops beside each other."""
+    slices: list[SliceReport] = []
+    bench.gpu.lane.watchers.append(slices.append)
+    seen = bench.run(seconds)
+    bench.gpu.lane.watchers.remove(slices.append)
+    figures = {"slices": _slices(slices), "start": _start(bench), "memory": _memory(bench)}
+    return seen.report() | _texts(seen, alone, heard) | figures
 
 
 def _texts(seen: Seen, alone: list[tuple[int, ...]], heard: tuple[tuple[int, ...], ...]) -> dict[str, Any]:

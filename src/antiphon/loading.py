@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from antiphon.core.clock import MILLISECOND_NS
 from antiphon.gpu.machine import why_no_cuda
 from antiphon.hardware.plan import Role
 from antiphon.scheduling.cpu_lanes import CpuScheduler
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from antiphon.hear.voice_detector import VoiceDetector
     from antiphon.models.store import Store
     from antiphon.scheduling.lanes import Lane
+    from antiphon.scheduling.shares import Signs
     from antiphon.speak.synthesizer import Synthesizer
     from antiphon.think.language_model import LanguageModel
 
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 
 
 _LOG = logging.getLogger(__name__)
+_SENSE_EVERY_NS = 10 * MILLISECOND_NS  # however many callers speak
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,6 +54,7 @@ class Lanes:
     scheduler: CpuScheduler | None
     by_role: dict[Role, Lane] = field(default_factory=dict)
     gpu: Gpu | None = None  # once an engine on one is loaded
+    _sense_ns: int = field(default=0, init=False)  # when the GPU is to be told of the moment again
 
     @classmethod
     def of(cls, plan: Plan, config: Config, clock: Clock) -> Lanes:
@@ -76,6 +81,15 @@ class Lanes:
             else:
                 lanes.by_role[role] = scheduler.lane(facts, cores=plan.stage(role).cores)
         return lanes
+
+    def hears(self, caller: int, signs: Signs) -> None:
+        """What a caller's microphone gives just now: it moves the shares of the cores, and of the GPU's parts."""
+        if self.scheduler is None:
+            return
+        self.scheduler.hears(caller, signs)
+        if self.gpu is not None and time.monotonic_ns() >= self._sense_ns:
+            self._sense_ns = time.monotonic_ns() + _SENSE_EVERY_NS
+            self.gpu.lane.sense(self.scheduler.signs())
 
     def close(self) -> None:
         """Accept no more work."""

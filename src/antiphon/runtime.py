@@ -184,5 +184,4 @@ class _Seat:
             self._runtime.scheduler.leaves(self.caller)
 
     def hears(self, signs: Signs) -> None:
-        if self._runtime.scheduler is not None:
-            self._runtime.scheduler.hears(self.caller, signs)
+        self._runtime._lanes.hears(self.caller, signs)  # noqa: SLF001 - a part of it

@@ -22,6 +22,7 @@ from antiphon.gpu.whisper.model import Marks, WhisperModel  # noqa: E402
 from antiphon.gpu.whisper.weights import LARGE_V3, WritingRules, random_whisper  # noqa: E402
 from antiphon.hardware.plan_settings import GpuSettings  # noqa: E402
 from antiphon.scheduling.job import Claim, Errand, Job, Urgency  # noqa: E402
+from antiphon.scheduling.shares import Signs  # noqa: E402
 
 pytestmark = [
     pytest.mark.gpu,
@@ -35,6 +36,7 @@ LLAMA = LlamaShape(
 )
 WHISPER = replace(LARGE_V3, width=64, heads=2, feed_forward=128, encoder_layers=2, decoder_layers=2, vocabulary=600)
 REPLY = Claim(urgency=Urgency.CONFIRMED)
+BEGINS = Signs(voiced_frames=30, certainty=1.0, energy_ratio=3.0)
 PAGES = 65
 
 
@@ -125,7 +127,7 @@ def test_the_card_writes_and_hears_what_the_processor_does(opened, llama, whispe
 
 @pytest.mark.parametrize("off", ["slicing", "graphs", "priorities", "partitions", "adaptive_batch", None])
 def test_engines_beside_each_other_say_what_they_say_alone(opened, llama, whisper, off):
-    """Whatever is turned off: streams, pools and parts that ran into each other would show."""
+    """Whatever is turned off, however it is cut: streams, pools and parts that ran into each other would show."""
     gpu = opened(**({off: False} if off else {}))
     texts, sounds = written(gpu, llama), heard(gpu, whisper)
     engine, model = engine_on(gpu, llama), whisper_on(gpu, whisper)
@@ -143,7 +145,8 @@ def test_engines_beside_each_other_say_what_they_say_alone(opened, llama, whispe
 
     thread = threading.Thread(target=recognise)
     thread.start()
-    for _ in range(8):
+    for signs in (Signs(), BEGINS) * 4:
+        gpu.lane.sense(signs)
         works = [engine.submit(asked(owner)) for owner in range(3)]
         for work in works:
             work.wait()

@@ -22,7 +22,7 @@ from antiphon.gpu.placing import Outlook, Seat, place
 from antiphon.scheduling.estimates import Estimates
 from antiphon.scheduling.job import Job, Urgency
 from antiphon.scheduling.policy import Policy
-from antiphon.scheduling.shares import SIDES
+from antiphon.scheduling.shares import SIDES, Side
 from antiphon.scheduling.ticket import Choice, LaneFacts, Ticket
 
 if TYPE_CHECKING:
@@ -105,6 +105,11 @@ class Board:
     def share(self, hear_share: float) -> None:
         """Hearing's share of the moment; see scheduling/shares.py."""
         self._policy.hear_share = hear_share
+
+    def lag_ns(self, now_ns: int) -> int:
+        """How far the latest reply that is written or waits to be is behind its time; 0: none is."""
+        replies = (work for work in (*self.running.values(), *self.waiting.values()) if _is_for_a_reply(work))
+        return max(0, *(now_ns - work.ticket.deadline_ns for work in replies), 0)
 
     def ask(self, asked: Slice, now_ns: int) -> Work:
         """A slice begins to wait.
@@ -269,3 +274,8 @@ class Board:
                 hint="ask for fewer at a time, or raise gpu.most_waiting",
             )
         self.displaced.append(self.waiting.pop(worst.number))
+
+
+def _is_for_a_reply(work: Work) -> bool:
+    ticket = work.ticket
+    return SIDES[ticket.job.stage] is Side.SPEAK and ticket.claim.urgency <= Urgency.DRAFT

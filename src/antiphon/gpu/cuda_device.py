@@ -69,6 +69,7 @@ class CudaDevice:
         self.registry = GraphRegistry(self, captures=captures)
         self._device = torch.device("cuda", index)
         self._parts = parts
+        self._cuts = {_name_of(each.cut): each for each in parts.values()}
         self._pressure = Pressure.USUAL
         self._streams: dict[tuple[str, Spot], torch.cuda.ExternalStream] = {}
         self._pools: dict[str, tuple[int, int]] = {}
@@ -125,14 +126,13 @@ class CudaDevice:
         return True
 
     def spots(self, *, is_reply: bool) -> tuple[Spot, ...]:
-        """Where slices of such a body may come to run."""
+        """Where slices of such a body may come to run, in every cut that a pressure may bring."""
         levels = (REPLY_LEVEL,) if is_reply else tuple(sorted(set(LEVELS.values())))
-        places = [Place.WHOLE]
-        if self._parts:
-            places.append(Place.REPLIES if is_reply else Place.OTHERS)
+        part = Place.REPLIES if is_reply else Place.OTHERS
+        places = [(Place.WHOLE, ""), *((part, cut) for cut in self._cuts)]
         return tuple(
-            self._here(Spot(place=place, level=level))
-            for place in places
+            Spot(place=place, level=level, cut=cut)
+            for place, cut in places
             for level in (levels if self.levels else (0,))
         )
 
@@ -165,6 +165,7 @@ class CudaDevice:
         self._streams.clear()
         self._followers.clear()
         self._parts.clear()
+        self._cuts.clear()
 
     # As Capturer.
 
@@ -245,7 +246,7 @@ class CudaDevice:
         level = spot.level if self.levels else 0
         if spot.place is Place.WHOLE or parts is None:
             return Spot(place=Place.WHOLE, level=level)
-        return Spot(place=spot.place, level=level, cut=f"{parts.cut.replies}+{parts.cut.others}")
+        return Spot(place=spot.place, level=level, cut=_name_of(parts.cut))
 
     def _stream(self, name: str, spot: Spot) -> torch.cuda.ExternalStream:
         key = (name, spot)
@@ -255,7 +256,7 @@ class CudaDevice:
             if spot.place is Place.WHOLE:
                 address = make_stream(spot.level)
             else:
-                address = self._parts[self._pressure].stream(spot.place, spot.level)
+                address = self._cuts[spot.cut].stream(spot.place, spot.level)
             stream = self._streams[key] = torch.cuda.ExternalStream(address, device=self._device)
         return stream
 
@@ -281,6 +282,10 @@ def _parts(index: int, wanted: dict[Pressure, Cut]) -> dict[Pressure, Parts]:
         log.warning("the GPU is not cut, levels alone order what runs beside replies: %s", error.message)
         return {}
     return made
+
+
+def _name_of(cut: Cut) -> str:
+    return f"{cut.replies}+{cut.others}"
 
 
 def _abandon(graph: torch.cuda.CUDAGraph) -> None:

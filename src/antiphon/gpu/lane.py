@@ -18,8 +18,10 @@ import threading
 import time
 from collections import deque
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from antiphon.core.clock import MILLISECOND_NS
 from antiphon.core.errors import EngineError
 from antiphon.gpu.bell import Ends, make_bell
 from antiphon.gpu.board import Board, BoardSettings
@@ -160,14 +162,23 @@ class GpuLane:
             self._board.rules = rules
 
     def sense(self, signs: Signs) -> None:
-        """What is known of the moment: it decides hearing's share, and how the multiprocessors are cut."""
+        """What is known of the moment: with what is late here it decides hearing's share and the cut.
+
+        Nothing, once the lane is closed.
+        """
         with self._lock:
+            if self._closed:
+                return
             rules = self._board.rules
+            lag_ms = self._board.lag_ns(time.monotonic_ns()) / MILLISECOND_NS
+            signs = replace(signs, decode_lag_ms=max(signs.decode_lag_ms, lag_ms))
             self._board.share(hear_share(signs, rules))
-        pressure = pressure_of(signs, rules)
-        if pressure is not self._pressure:
+            pressure = pressure_of(signs, rules)
+            if pressure is self._pressure:
+                return
             self._pressure = pressure
-            self.call(lambda: self.device.press(pressure))
+            self._calls.append((lambda: self.device.press(pressure), Future()))
+        self._bell.ring()
 
     def hold_background(self, hold: bool) -> None:
         """Whether what nobody waits for stays back, for the memory is in pieces."""
