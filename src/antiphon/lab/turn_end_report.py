@@ -10,9 +10,9 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from antiphon.core.errors import MachineError
 from antiphon.lab import charts
 from antiphon.lab.statistics import percentile, wilson
+from antiphon.lab.store import write_files
 from antiphon.lab.turn_end import (
     CUT_OFF_BUDGETS,
     DELAYS_S,
@@ -189,14 +189,7 @@ def write_evaluation(evaluation: Evaluation, folder: Path) -> list[Path]:
 
         if png := picture(evaluation):
             written[PICTURE_NAME] = png
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in written.items():
-            (folder / name).write_bytes(content)
-    except OSError as error:
-        hint = "name another folder with --out"
-        raise MachineError(f"{error.filename} cannot be written: {error.strerror}", hint=hint) from error
-    return [folder / name for name in written]
+    return write_files(written, folder)
 
 
 def show(evaluation: Evaluation, console: Console) -> None:
