@@ -2,8 +2,8 @@
 
     python bench/ends_dated.py CORPUS --out results/ends_dated.json
 
-An end that the detector has more than SOFT_MS before the annotation is `soft`. For both kinds: the detector's probability
-of a voice 32 to 192 ms behind its own end, and how far the sound's level lies above the clip's quietest tenth there.
+An end that the detector has more than SOFT_MS before the annotation is `soft`. For both kinds: the detector's
+probability of a voice 32 to 192 ms behind its own end, and how far the sound lies above the clip's quietest tenth there.
 What would prove that the detector could date soft ends better: probabilities or levels behind them that stand apart
 from those behind the others. Fractions of dB or per cent do not.
 """
@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from turn_end_fit import stops
 
 from antiphon.audio.files import read
 from antiphon.config import Config
 from antiphon.core.flow import HEARING_RATE_HZ
 from antiphon.lab.machine import fingerprint
 from antiphon.runtime import Runtime
+from turn_end_fit import stops
 
 if TYPE_CHECKING:
     from antiphon.hear.voice_detector import VoiceDetector

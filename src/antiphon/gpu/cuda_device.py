@@ -22,7 +22,7 @@ import torch
 
 from antiphon.core.errors import MachineError
 from antiphon.gpu.bell import PosixBell
-from antiphon.gpu.cuda_streams import call_when_done, destroy_stream, make_stream
+from antiphon.gpu.cuda_streams import borrow_stream, call_when_done, make_stream, return_stream
 from antiphon.gpu.device import Spot
 from antiphon.gpu.fragmentation import Block
 from antiphon.gpu.green_contexts import Parts, split
@@ -160,8 +160,10 @@ class CudaDevice:
         torch.cuda.synchronize(self._device)
         self.registry.clear()
         self._last.clear()
-        for stream in (*self._streams.values(), *self._followers.values()):
-            destroy_stream(stream.cuda_stream)
+        for (_, spot), stream in self._streams.items():
+            return_stream((self.index, spot), stream.cuda_stream)
+        for follower in self._followers.values():
+            return_stream(self.index, follower.cuda_stream)
         self._streams.clear()
         self._followers.clear()
         self._parts.clear()
@@ -236,7 +238,8 @@ class CudaDevice:
             raise MachineError("the end of a slice is told by the C library's semaphores", hint="run on glibc >= 2.30")
         follower = self._followers.get(spot)
         if follower is None:
-            follower = self._followers[spot] = torch.cuda.ExternalStream(make_stream(0), device=self._device)
+            address = borrow_stream(self.index, lambda: make_stream(0))
+            follower = self._followers[spot] = torch.cuda.ExternalStream(address, device=self._device)
         follower.wait_event(end)
         call_when_done(follower.cuda_stream, bell.post_address, bell.address)
 
@@ -248,15 +251,17 @@ class CudaDevice:
             return Spot(place=Place.WHOLE, level=level)
         return Spot(place=spot.place, level=level, cut=_name_of(parts.cut))
 
+    def _make_stream(self, spot: Spot) -> int:
+        if spot.place is Place.WHOLE:
+            return make_stream(spot.level)
+        return self._cuts[spot.cut].stream(spot.place, spot.level)
+
     def _stream(self, name: str, spot: Spot) -> torch.cuda.ExternalStream:
         key = (name, spot)
         stream = self._streams.get(key)
         if stream is None:
             torch.cuda.synchronize(self._device)  # the driver's calls need the thread to have a context
-            if spot.place is Place.WHOLE:
-                address = make_stream(spot.level)
-            else:
-                address = self._cuts[spot.cut].stream(spot.place, spot.level)
+            address = borrow_stream((self.index, spot), lambda: self._make_stream(spot))
             stream = self._streams[key] = torch.cuda.ExternalStream(address, device=self._device)
         return stream
 

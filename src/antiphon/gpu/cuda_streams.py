@@ -2,6 +2,8 @@
 
 torch has 32 streams to a level and gives the 33rd the first again; and the bindings' own host functions take Python's
 lock on CUDA's thread. So both are asked of the driver's library itself.
+A stream lasts as long as the process and is lent again: when a pinned buffer is freed, which may be long after its
+owner has closed, torch records an event on every stream that it was copied on, and ends the process if one is gone.
 Threads: any; CUDA has to be initialised by then.
 """
 
@@ -9,10 +11,15 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
+from typing import TYPE_CHECKING
 
 from antiphon.core.errors import MachineError
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
 _NON_BLOCKING = 1
+_IDLE: dict[Hashable, list[int]] = {}  # streams by where they run
 
 
 @cache
@@ -38,9 +45,15 @@ def make_stream(level: int) -> int:
     return stream.value or 0
 
 
-def destroy_stream(address: int) -> None:
-    """Nothing may be enqueued on it any more."""
-    _library().cuStreamDestroy_v2(address)
+def borrow_stream(where: Hashable, make: Callable[[], int]) -> int:
+    """The address of a stream that runs there and is nobody's; `make` makes one if there is none."""
+    idle = _IDLE.get(where)
+    return idle.pop() if idle else make()
+
+
+def return_stream(where: Hashable, address: int) -> None:
+    """Nothing is enqueued on it any more, and whatever was is done."""
+    _IDLE.setdefault(where, []).append(address)
 
 
 def call_when_done(stream: int, function: int, argument: int) -> None:

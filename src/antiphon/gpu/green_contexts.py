@@ -45,7 +45,7 @@ class Parts:
     contexts: dict[Place, Any]
 
     def stream(self, place: Place, level: int) -> int:
-        """The address of a new stream in that part; whoever asked for it destroys it."""
+        """The address of a new stream in that part."""
         flags = driver.CUstream_flags.CU_STREAM_NON_BLOCKING
         return int(checked(driver.cuGreenCtxStreamCreate(self.contexts[place], flags, level)))
 
