@@ -3,7 +3,7 @@
     python bench/ends_dated.py CORPUS --out results/ends_dated.json
 
 An end that the detector has more than SOFT_MS before the annotation is `soft`. For both kinds: the detector's
-probability of a voice 32 to 192 ms behind its own end, and how far the sound lies above the clip's quietest tenth there.
+probability of a voice 32 to 192 ms behind its own end, and how far the sound lies above the clip's quietest tenth.
 What would prove that the detector could date soft ends better: probabilities or levels behind them that stand apart
 from those behind the others. Fractions of dB or per cent do not.
 """
